@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use firn_heap::{Bytes, CopyIdentity, Error, Pool, PoolOptions, Ref, Stored, View};
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 
-/// As it was in the first release of the program.
+/// The type as it was in the first release of the program.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "contact")]
@@ -31,7 +31,7 @@ struct Book {
     first: Ref<Contact>,
 }
 
-/// The lock that guards the list. Which number means what is for the program to say.
+/// The lock that guards the list. The program chooses what each number means.
 const LIST: u64 = 1;
 
 fn open(path: &str) -> Result<Pool<Mapped>, Box<dyn AnyError>> {
@@ -43,7 +43,7 @@ fn open(path: &str) -> Result<Pool<Mapped>, Box<dyn AnyError>> {
         }
         Err(error) => return Err(error.into()),
     };
-    // Turns the objects of pools that the first release wrote, before a session is opened. None in all others.
+    // Converts the objects of pools that the first release wrote, before a session is opened. Other pools have none.
     pool.migrate(|old: FirstContact| Contact {
         next: old.next,
         name: old.name,
@@ -54,7 +54,7 @@ fn open(path: &str) -> Result<Pool<Mapped>, Box<dyn AnyError>> {
 
 fn add(pool: &Pool<Mapped>, name: &str) -> Result<(), Error> {
     pool.session()?.transaction(|tx| {
-        // Held to the transaction's end. Other threads that change the list wait for it; readers do not see it half done.
+        // Held to the transaction's end. Other writers of the list wait for it; readers never see it half done.
         tx.lock_exclusive(LIST)?;
         let book = match tx.find_root::<Book>("book")? {
             Some(book) => book,
@@ -116,7 +116,7 @@ fn list(pool: &Pool<Mapped>) -> Result<(), Error> {
     })
 }
 
-/// Writes a compacted copy, while other threads go on between two of their operations.
+/// Writes a compacted copy while other threads work on, between two of their operations.
 fn back_up(pool: &Pool<Mapped>, file: &str) -> Result<(), Box<dyn AnyError>> {
     let file = Mapped::create(file, 0, &MappedOptions::default())?;
     let copy = pool.copy_into(file, CopyIdentity::Kept, &mut |_| {})?;

@@ -1,4 +1,4 @@
-//! Each run adds an object to a pool and prints them all, newest first.
+//! Each run adds an object to a pool and prints all objects, newest first.
 use firn_heap::{Error, Pool, PoolOptions, Ref, Stored, View};
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 

@@ -1,4 +1,4 @@
-//! Gives the shared library its name: programs that were linked with it find one that keeps the same interface.
+//! Gives the shared library its name: programs linked with it find a library that keeps the same interface.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -27,7 +27,7 @@ const COLLECTIONS: [&str; 5] = [
     "unordered map insert",
     "vector get",
 ];
-/// Entries of each collection, and how often each is got in a block.
+/// Entries of each collection; a block gets each of them once.
 const ENTRIES: u64 = 20_000;
 const GETS: u64 = 10;
 
@@ -39,13 +39,13 @@ struct Node {
     rest: [u64; 4],
 }
 
-/// A pool in anonymous memory that is taken for persistent.
+/// A pool in anonymous memory that is treated as persistent.
 fn pool(options: &PoolOptions) -> Pool<Mapped> {
     let on = MappedOptions::default().assume_persistent(Domain::Adr);
     Pool::create(Mapped::anonymous(0, &on).unwrap(), options).unwrap()
 }
 
-/// Nanoseconds an operation takes in Rust.
+/// Nanoseconds per operation in Rust.
 fn in_rust() -> [f64; 4] {
     let pool = pool(&PoolOptions {
         kind: PoolKind::Explicit,
@@ -77,7 +77,7 @@ fn in_rust() -> [f64; 4] {
     spent.map(|ns| ns / ((ROUNDS - 1) * OBJECTS) as f64)
 }
 
-/// Allocates all objects, as many in a transaction as are linked.
+/// Allocates all objects, with as many per transaction as are linked.
 fn allocate(session: &mut Session<Mapped>, at: &mut [VirtAddr; OBJECTS]) {
     for (i, batch) in at.chunks_mut(BATCH).enumerate() {
         session
@@ -138,7 +138,7 @@ fn free(session: &mut Session<Mapped>, at: &[VirtAddr; OBJECTS]) {
             .transaction(|tx| {
                 for &at in batch {
                     let node = Obj::<Untyped, _>::at(tx, at)?;
-                    // SAFETY: what refers to an object is in its batch, which goes with it.
+                    // SAFETY: every reference to an object is in its batch, and the whole batch is freed.
                     unsafe { tx.free(node) }?;
                 }
                 Ok::<_, Error>(())
@@ -147,7 +147,7 @@ fn free(session: &mut Session<Mapped>, at: &[VirtAddr; OBJECTS]) {
     }
 }
 
-/// The library as this bench was built with it, under the names that programs look for.
+/// The library that was built with this bench, under the names that programs look for.
 fn library(folder: &Path) -> PathBuf {
     let bench = std::env::current_exe().unwrap();
     let library = bench.with_file_name("libfirn.so");
@@ -157,12 +157,12 @@ fn library(folder: &Path) -> PathBuf {
     folder.to_owned()
 }
 
-/// The key that is used at `index`: each once, in an order that is none.
+/// The key used at `index`: each key once, in no particular order.
 fn key(index: u64) -> u64 {
     (index * 7919) % ENTRIES * 1_000_003
 }
 
-/// Nanoseconds an operation on a collection takes in Rust. Values are numbers, as in the C++ program.
+/// Nanoseconds per operation on a collection in Rust. Values are numbers, as in the C++ program.
 fn collections_in_rust() -> [f64; 5] {
     let pool = pool(&PoolOptions::new(""));
     let mut session = pool.session().unwrap();
@@ -179,7 +179,7 @@ fn collections_in_rust() -> [f64; 5] {
     ]
 }
 
-/// Fills a map, an unordered one and a vector. Returns what the maps took.
+/// Fills an ordered map, an unordered one and a vector. Returns the maps' times.
 fn fill(pool: &Pool<Mapped>, session: &mut Session<Mapped>) -> [f64; 2] {
     let now = || pool.medium().cpu_ns() as f64;
     let begin = now();
@@ -210,7 +210,7 @@ fn fill(pool: &Pool<Mapped>, session: &mut Session<Mapped>) -> [f64; 2] {
     [map_filled - begin, hash_filled - map_filled]
 }
 
-/// Gets each entry of each collection, in turns. Returns what each took.
+/// Gets each entry of each collection, in turns. Returns the times.
 fn get(pool: &Pool<Mapped>, session: &mut Session<Mapped>) -> [f64; 3] {
     let now = || pool.medium().cpu_ns() as f64;
     let mut spent = [0.0; 3];
@@ -289,7 +289,7 @@ fn compile(compiler: [&str; 2], source: &str, libraries: &Path) -> PathBuf {
     program
 }
 
-/// Runs both sides in turn and prints what an operation takes on each.
+/// Runs both sides in turn and prints the time of an operation on each.
 fn compare<const N: usize>(
     what: [&str; N],
     other: &str,

@@ -15,14 +15,14 @@ use support::{command, compile_pmemobj, compile_with_libpmemobj, here};
 
 const STORES: [&str; 5] = ["hash", "red_black", "btree", "queue", "strings"];
 const PHASES: [&str; 3] = ["insert", "get", "delete"];
-/// Phases after the deletions; the last after `firn_forget_oids`, which libpmemobj has no need of.
+/// Phases after the deletions; the last comes after `firn_forget_oids`, which libpmemobj does not need.
 const LATER: [&str; 3] = ["get_after_deletes", "get_after_defrag", "get_after_forget"];
 const ROUNDS: usize = 7;
 const ENTRIES: &str = "200000";
-/// Entries of the run that pages are counted in, once: the counts are the same in each run.
+/// Entries of the run in which pages are counted, once: the counts are equal in each run.
 const MANY: &str = "2000000";
 
-/// A program with libpmemobj and with Firn.
+/// A program built with libpmemobj and with Firn.
 struct Both([PathBuf; 2]);
 
 impl Both {
@@ -37,7 +37,7 @@ impl Both {
         ]))
     }
 
-    /// What each of them prints in turn: a name and a number in a line.
+    /// The output of each of them in turn: a name and a number per line.
     fn run(&self, arguments: &[&str]) -> [BTreeMap<String, f64>; 2] {
         [0, 1].map(|side| figures(&self.0[side], arguments))
     }
@@ -77,7 +77,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// What both sides of each program told, round by round.
+/// The output of both sides of each program, round by round.
 type Rounds<'a> = BTreeMap<&'a str, Vec<[BTreeMap<String, f64>; 2]>>;
 
 /// Medians of a figure on both sides and of their ratios, with the least and the greatest.
@@ -99,7 +99,7 @@ fn compared(rounds: &[[BTreeMap<String, f64>; 2]], name: &str) -> Compared {
     }
 }
 
-/// Prints a line for each phase of each store. Yields the geometric mean of the ratios.
+/// Prints a line for each phase of each store. Returns the geometric mean of the ratios.
 fn table(rounds: &Rounds<'_>, phases: &[&str]) -> f64 {
     println!("| | libpmemobj, ns | Firn, ns | libpmemobj over Firn, median (least to most) |");
     println!("|---|---|---|---|");

@@ -10,7 +10,7 @@ use crate::operation::with_view;
 use crate::session::{Session, session};
 use crate::status::{Failure, Outcome, Status, object_of, result_of, status_of};
 
-/// Bytes of an array's length, in front of what it holds.
+/// Bytes of an array's length, before its content.
 const LENGTH_BYTES: usize = 8;
 
 fn check_range(offset: usize, len: usize, all: usize) -> Outcome<()> {

@@ -1,4 +1,4 @@
-//! How a pool is kept compact, and looked at.
+//! Compacting a pool, and examining it.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::time::Duration;
@@ -17,7 +17,7 @@ use crate::handle_pool::Handed;
 use crate::pool::Pool;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
-/// `firn_collecting`. The pages are a number here: a program may pass any.
+/// `firn_collecting`. `pages` is a number here: a program may pass any.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Collecting {
@@ -53,14 +53,14 @@ impl From<Figures> for Collected {
     }
 }
 
-/// When the environment asks for pools to be collected, by `FIRN_COLLECT`.
+/// When the environment variable `FIRN_COLLECT` asks for pools to be collected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Collects {
     /// `0`, or nothing: when the program asks for it.
     WhenAsked,
     /// `1`: above a ratio, beside a program that was written for libpmemobj.
     Beside,
-    /// A whole cycle at every safepoint, to test a program: pointers that it should not have kept are bad at once.
+    /// A whole cycle at every safepoint, to test a program: pointers that it should not have kept are invalid at once.
     AtSafepoints,
 }
 
@@ -77,22 +77,22 @@ impl Collects {
     }
 }
 
-/// Has as much moved as can be, at each safepoint of a program.
+/// Moves as much as possible at each safepoint of a program.
 #[derive(Default)]
 pub(crate) struct Wholly {
-    /// Until when a thread that stays inside an operation is not waited for again.
+    /// Until then, the library does not wait again for a thread that stays inside an operation.
     rests_until: Mutex<Option<Instant>>,
 }
 
 impl Wholly {
-    /// How long a moment without an open operation is waited for. A thread that holds pointers and waits for others keeps
-    /// everything from moving, and would hold up each safepoint of theirs.
+    /// How long to wait for a moment without an open operation. A thread that holds pointers and waits for others
+    /// prevents all moves, and would delay every safepoint of theirs.
     const PATIENCE: Duration = Duration::from_millis(100);
-    /// As many times as long nobody is asked again.
+    /// The rest before the next attempt, in multiples of that time.
     const REST: u32 = 10;
 
-    /// A cycle beside other threads' operations; none if another is under way or a thread stays inside an operation. The
-    /// caller has none open.
+    /// Runs a cycle beside other threads' operations, unless another is under way or a thread stays inside an
+    /// operation. The caller has no operation open.
     pub(crate) fn collect(&self, heap: &firn_heap::Pool<Mapped>) -> Outcome<()> {
         let rests_until = || {
             self.rests_until
@@ -118,7 +118,7 @@ impl Wholly {
     }
 }
 
-/// `firn_finding`. The text lives until it returns.
+/// `firn_finding`. The text lives until the function returns.
 pub type Finding = extern "C" fn(at: u64, what: Text<'_>, argument: *mut c_void);
 
 pub(crate) fn page_size(pages: c_int) -> Outcome<PageSize> {
@@ -131,7 +131,7 @@ pub(crate) fn page_size(pages: c_int) -> Outcome<PageSize> {
     }
 }
 
-/// What a program asks for.
+/// The options that a program passes.
 pub(crate) fn collector_options(how: Option<Collecting>) -> Outcome<CollectorOptions> {
     let mut options = CollectorOptions::default();
     let Some(how) = how else {
@@ -142,7 +142,7 @@ pub(crate) fn collector_options(how: Option<Collecting>) -> Outcome<CollectorOpt
     if how.target != 0.0 {
         collect.target = how.target;
     }
-    // Not a number is not at least 1 either.
+    // NaN is not at least 1 either.
     if !matches!(collect.target.partial_cmp(&1.0), Some(order) if order.is_ge()) {
         let target = collect.target;
         return Err(Failure::invalid(format!(
@@ -210,7 +210,7 @@ pub extern "C" fn firn_collect(
     status_of(|| {
         let it = pool.open()?;
         let options = collector_options(how.get())?;
-        // Blocks are given back during a cycle as the collector that watches does.
+        // Blocks are given back during a cycle, as by a background collector.
         let figures = it.heap.collect(&CollectOptions {
             release_blocks: options.release_blocks,
             ..options.collect
@@ -254,7 +254,7 @@ pub extern "C" fn firn_check(
     })
 }
 
-/// Tells a program what a check found, and where.
+/// Reports a check's findings, and their addresses, to a program.
 pub(crate) fn tell_findings(
     found: impl Iterator<Item = (u64, String)>,
     tell: Option<Finding>,

@@ -1,4 +1,4 @@
-//! Types, from the tables that a program has of them.
+//! Types, from the program's tables of them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -30,9 +30,9 @@ pub struct Member {
     pub to: Option<extern "C" fn() -> In<'static, Type>>,
 }
 
-/// `FIRN_MEMBERS`: the fields of a type are those of members.
+/// `FIRN_MEMBERS`: the fields of a type are described as members.
 const MEMBERS: u32 = 1 << 31;
-/// Types that one may lead to, itself included.
+/// Types that one type may lead to, itself included.
 const MOST_TYPES: usize = 4096;
 
 /// `firn_type`.
@@ -58,7 +58,7 @@ impl Type {
         }
     }
 
-    /// The type with as many fields, but its field table is null, which is refused.
+    /// The type with equally many fields, but with a null field table, which is refused.
     #[must_use]
     pub fn without_table(self) -> Self {
         Self {
@@ -71,14 +71,14 @@ impl Type {
         self.field_count & !MEMBERS
     }
 
-    /// All that is said of the members.
+    /// The descriptions of the members.
     fn members(&self) -> impl Iterator<Item = Member> + '_ {
         let has_members = self.field_count & MEMBERS != 0;
         (0..self.count() as usize).map(move |index| {
             let field = self.fields.pointer().wrapping_add(index);
             let member = self.fields.pointer().cast::<Member>().wrapping_add(index);
-            // SAFETY: the table has `count` entries: `new` took their number from it, and a program's header promises it
-            // of a table that is not null, which was looked at. They are members where MEMBERS says so, fields elsewhere.
+            // SAFETY: the table, which is not null, has `count` entries: `new` counted them, or a program's header
+            // promises them. They are members where MEMBERS says so, fields elsewhere.
             unsafe {
                 match has_members {
                     true => *member,
@@ -94,12 +94,12 @@ impl Type {
     }
 }
 
-/// Descriptors that were made, each once: they stay for good, because the heap tells types apart by where their
-/// descriptors lie. The key is the type and all that it leads to.
+/// Descriptors, made once each: they stay for good, because the heap distinguishes types by their descriptors'
+/// addresses. The key is the type and all types that it leads to.
 static DESCRIPTORS: Mutex<Option<HashMap<Vec<Described>, &'static TypeDescriptor>>> =
     Mutex::new(None);
 
-/// A type as its table says.
+/// A type as its table describes it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Described {
     name: String,
@@ -118,7 +118,7 @@ struct DescribedMember {
     target: String,
 }
 
-/// The descriptor of a program's type, with those of all types that its members say they lead to.
+/// The descriptor of a program's type, with those of all types to which its members lead.
 pub(crate) fn descriptor(of: In<'static, Type>) -> Outcome<&'static TypeDescriptor> {
     let mut types = vec![of];
     let mut all = Vec::new();
@@ -151,7 +151,7 @@ fn known_or_made(
     made
 }
 
-/// A type as its table says; types that it leads to join `types`.
+/// A type as its table describes it; types that it leads to are added to `types`.
 fn described(of: In<'static, Type>, types: &mut Vec<In<'static, Type>>) -> Outcome<Described> {
     let Some(of) = of.get() else {
         return Err(Failure::invalid("the type is null"));
@@ -175,7 +175,7 @@ fn described(of: In<'static, Type>, types: &mut Vec<In<'static, Type>>) -> Outco
     })
 }
 
-/// A member as the table says; the type that it leads to joins `types`.
+/// A member as the table describes it; the type that it leads to is added to `types`.
 fn described_member(
     of: &str,
     member: &Member,
@@ -222,7 +222,7 @@ fn described_member(
     })
 }
 
-/// What a member is, by its `firn_member_kind`.
+/// The kind of a member, from its `firn_member_kind`.
 fn kind_of(of: &str, name: &str, kind: u32) -> Outcome<FieldKind> {
     match kind {
         0 => Ok(FieldKind::Reference),

@@ -1,11 +1,11 @@
-//! What a program passes to a call, and what the headers promise of it.
+//! Arguments that a program passes to a call, and the headers' promises about them.
 //!
-//! To the caller each of these types is one pointer; what it is named after is the header's promise. A program in C keeps
-//! that or not, as with any library. Code in Rust cannot break it: it makes such a pointer from a reference, which stays
-//! borrowed, or in an `unsafe` block. So the functions of the library that take no others are safe, and what is
-//! dereferenced for a program is dereferenced here. What the library itself handed out is in [`crate::handle_pool`].
+//! To the caller each of these types is one pointer; its name states the header's promise. A program in C keeps the
+//! promise or not, as with any library. Code in Rust cannot break it: it makes such a pointer from a reference, which
+//! stays borrowed, or in an `unsafe` block. So library functions that take only these types are safe, and a program's
+//! pointers are dereferenced only here. Pointers that the library itself handed out are in [`crate::handle_pool`].
 //!
-//! Nothing is borrowed from a program for longer than a call: that is what `'a` stands for.
+//! Nothing is borrowed from a program for longer than a call; `'a` stands for that.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::marker::PhantomData;
@@ -16,7 +16,7 @@ use std::path::Path;
 
 use crate::status::{Failure, Outcome};
 
-/// Null, or something to be read.
+/// Null, or a value to read.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct In<'a, T>(*const T, PhantomData<&'a T>);
@@ -29,12 +29,12 @@ impl<T> Clone for In<'_, T> {
 
 impl<T> Copy for In<'_, T> {}
 
-/// Null, or room for something.
+/// Null, or room for a value.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Out<'a, T>(*mut T, PhantomData<&'a mut T>);
 
-/// Null, or something to be read and replaced, as in a cell.
+/// Null, or a value to read and replace, as in a cell.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct InOut<'a, T>(*mut T, PhantomData<&'a mut T>);
@@ -52,7 +52,7 @@ impl<T> Copy for InOut<'_, T> {}
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a>(*const c_char, PhantomData<&'a CStr>);
 
-/// Null, or as many things to be read as another argument says.
+/// Null, or values to read, as many as another argument says.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Source<'a, T = c_void>(*const T, PhantomData<&'a T>);
@@ -65,7 +65,7 @@ impl<T> Clone for Source<'_, T> {
 
 impl<T> Copy for Source<'_, T> {}
 
-/// Null, or room for as many things as another argument says, which nobody else uses during the call.
+/// Null, or room for as many values as another argument says, which no other thread uses during the call.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Room<'a, T = c_void>(*mut T, PhantomData<&'a mut T>);
@@ -75,7 +75,7 @@ impl<T> In<'_, T> {
 
     /// # Safety
     ///
-    /// It is null, or leads to a `T`, for as long as the call takes that gets it.
+    /// It is null, or leads to a `T`, for the duration of the call that gets it.
     pub const unsafe fn new(pointer: *const T) -> Self {
         Self(pointer, PhantomData)
     }
@@ -85,7 +85,7 @@ impl<T> In<'_, T> {
         self.0.is_null()
     }
 
-    /// Where it is.
+    /// Its address.
     #[inline(always)]
     pub(crate) fn addr(self) -> usize {
         self.0.addr()
@@ -100,7 +100,7 @@ impl<'a, T> From<&'a T> for In<'a, T> {
 
 impl<T: Copy> In<'_, T> {
     pub(crate) fn get(self) -> Option<T> {
-        // SAFETY: it came from a reference, or from a program, whose header promises null or a `T` during the call.
+        // SAFETY: a reference, or the program's header, guarantees null or a `T` during the call.
         unsafe { self.0.as_ref() }.copied()
     }
 }
@@ -116,7 +116,7 @@ impl<T> Out<'_, T> {
     #[inline(always)]
     pub(crate) fn put(&self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: it came from a reference, or from a program, whose header promises room for a `T` then.
+            // SAFETY: a reference, or the program's header, guarantees room for a `T` during the call.
             unsafe { self.0.write(value) }
         }
     }
@@ -131,7 +131,7 @@ impl<'a, T> From<&'a mut T> for Out<'a, T> {
 impl<T: Copy> InOut<'_, T> {
     #[inline(always)]
     pub(crate) fn get(self) -> Option<T> {
-        // SAFETY: as for `In::get`.
+        // SAFETY: a reference, or the program's header, guarantees null or a `T` during the call.
         unsafe { self.0.as_ref() }.copied()
     }
 
@@ -139,12 +139,12 @@ impl<T: Copy> InOut<'_, T> {
     #[inline(always)]
     pub(crate) fn put(self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: as for `Out::put`.
+            // SAFETY: a reference, or the program's header, guarantees room for a `T` during the call.
             unsafe { self.0.write(value) }
         }
     }
 
-    /// Where it is.
+    /// Its address.
     pub(crate) fn pointer(self) -> *const c_void {
         self.0.cast_const().cast()
     }
@@ -174,12 +174,12 @@ impl<'a> Text<'a> {
         if self.0.is_null() {
             return Err(null(what));
         }
-        // SAFETY: it came from a `CStr`, or from a program, whose header promises bytes that end with a zero, and that
-        // they stay as they are during the call.
+        // SAFETY: the pointer came from a `CStr`, or from a program, whose header promises bytes that end with a zero
+        // and do not change during the call.
         Ok(unsafe { CStr::from_ptr(self.0) })
     }
 
-    /// The text; `what` is what messages call it.
+    /// The text; messages call it `what`.
     #[inline(always)]
     pub(crate) fn text(self, what: &str) -> Outcome<&'a str> {
         let text = self.bytes(what)?;
@@ -199,12 +199,12 @@ impl<'a, T> Source<'a, T> {
 
     /// # Safety
     ///
-    /// It is null, or leads to as many things as the call is told that gets it, for as long as that takes.
+    /// It is null, or leads to as many values as its call is told, for the duration of that call.
     pub const unsafe fn new(pointer: *const T) -> Self {
         Self(pointer, PhantomData)
     }
 
-    /// A pointer to all of `things`. It does not keep their number: the caller must.
+    /// A pointer to all of `things`. It does not store their number: the caller must.
     pub(crate) fn of(things: &'a [T]) -> Self {
         Self(things.as_ptr(), PhantomData)
     }
@@ -224,37 +224,37 @@ impl<T: Copy> Source<'_, T> {
     ///
     /// # Safety
     ///
-    /// `count` is at most the number that the header promises of this argument, which is not null.
+    /// `count` is at most the number that the header promises for this argument, which is not null.
     pub(crate) unsafe fn each(self, count: usize) -> impl Iterator<Item = T> {
-        // SAFETY: `index` lies below the number of things that the program promises, as the caller says.
+        // SAFETY: `index` lies below the number of values that the program promises, by this function's contract.
         (0..count).map(move |index| unsafe { *self.0.add(index) })
     }
 }
 
 impl<'a> Source<'a> {
-    /// As many bytes, if it is not null.
+    /// That many bytes, if it is not null.
     ///
     /// # Safety
     ///
-    /// `len` is at most the number that the header promises of this argument, and that of an object's bytes.
+    /// `len` is at most the number that the header promises for this argument, and at most an object's number of bytes.
     #[inline(always)]
     pub(crate) unsafe fn of_object(self, len: usize) -> Option<&'a [u8]> {
-        // SAFETY: the program promises that many bytes, as the caller says; a slice may be longer than any object.
+        // SAFETY: the program promises that many bytes, as our contract asks; a slice may be longer than any object.
         (!self.is_null()).then(|| unsafe { slice::from_raw_parts(self.0.cast(), len) })
     }
 
-    /// The bytes; `what` is what messages call them.
+    /// The bytes; messages call them `what`.
     ///
     /// # Safety
     ///
-    /// `len` is at most the number that the header promises of this argument.
+    /// `len` is at most the number that the header promises for this argument.
     #[inline(always)]
     pub(crate) unsafe fn bytes(self, len: usize, what: &str) -> Outcome<&'a [u8]> {
         check_len(len, what)?;
         match (self.is_null(), len) {
             (_, 0) => Ok(&[]),
             (true, _) => Err(null(what)),
-            // SAFETY: the program promises that many bytes, as the caller says; more than a slice has were refused.
+            // SAFETY: the program promises that many bytes, as our contract asks; lengths above a slice's were refused.
             (false, _) => Ok(unsafe { slice::from_raw_parts(self.0.cast(), len) }),
         }
     }
@@ -263,7 +263,7 @@ impl<'a> Source<'a> {
 impl<T> Room<'_, T> {
     /// # Safety
     ///
-    /// It is null, or leads to room for as many things as the call is told that gets it, which nobody else uses as long.
+    /// It is null, or leads to room for as many values as its call is told; no other thread uses it meanwhile.
     pub const unsafe fn new(pointer: *mut T) -> Self {
         Self(pointer, PhantomData)
     }
@@ -278,20 +278,20 @@ impl<T> Room<'_, T> {
 }
 
 impl<'a> Room<'a> {
-    /// The room, set to zeros: the program may have left it uninitialized. The caller has compared the length with
-    /// what there is to read, so that a wild one is refused before memory is touched.
+    /// The room, set to zeros: the program may have left it uninitialized. The caller has compared the length with the
+    /// readable bytes, so that a wild length is refused before memory is touched.
     ///
     /// # Safety
     ///
-    /// `len` is at most the number that the header promises of this argument.
+    /// `len` is at most the number that the header promises for this argument.
     pub(crate) unsafe fn bytes(self, len: usize) -> Outcome<&'a mut [u8]> {
         const WHAT: &str = "the room for the bytes";
         check_len(len, WHAT)?;
         match (self.is_null(), len) {
             (_, 0) => Ok(&mut []),
             (true, _) => Err(null(WHAT)),
-            // SAFETY: the program promises room for that many bytes, as the caller says, and that nobody else uses it;
-            // it is initialized by the first line.
+            // SAFETY: the program promises room for that many bytes, which no other thread uses, by this function's
+            // contract; the first line initializes it.
             (false, _) => Ok(unsafe {
                 ptr::write_bytes(self.0.cast::<u8>(), 0, len);
                 slice::from_raw_parts_mut(self.0.cast(), len)

@@ -15,7 +15,7 @@ use crate::status::{Outcome, object_of, result_of};
 /// `firn_handle`.
 pub struct Handle {
     mark: AtomicU64,
-    // In front of the pool in which it is.
+    // Declared before the pool that holds it.
     heap: firn_heap::Handle<Untyped, Mapped>,
     pool: Used,
 }
@@ -80,12 +80,12 @@ pub extern "C" fn firn_handle_get(
 
 /// # Safety
 ///
-/// As the header asks: nobody uses the handle meanwhile, or afterwards.
+/// As the header asks: no thread uses the handle meanwhile, or afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_handle_drop(handle: Handed<Handle>) {
     result_of((), || {
         if !handle.is_null() {
-            // SAFETY: the header asks the program that nobody uses it meanwhile, and no call keeps a reference to one.
+            // SAFETY: the header asks that no thread uses it meanwhile, and no call keeps a reference to a handle.
             drop(unsafe { FREE_HANDLES.take_back(handle) }?);
         }
         Ok(())

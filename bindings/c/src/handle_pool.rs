@@ -1,7 +1,7 @@
-//! Memory of what programs hold: pools, sessions, handles.
+//! Memory of the pools, sessions and handles that programs hold.
 //!
-//! It is used again and never given back, so that a pointer to something that was closed leads to memory that says
-//! so, as long as nothing new was opened in its place.
+//! It is reused and never given back, so that a pointer to a closed one leads to memory that says so, as long as
+//! nothing new was opened in its place.
 
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -9,27 +9,27 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::status::{Failure, Outcome, Status};
 
-/// What the memory of something open begins with, but for what the program reads in front of it.
+/// The mark at the beginning of an open one's memory, after the part that the program reads.
 const OPEN: u64 = 0x4669_726e_4f70_656e;
 
-/// Something that a program holds a pointer to.
+/// An object that a program holds a pointer to.
 pub trait Pooled: Sized {
-    /// What it is called in messages.
+    /// Its name in messages.
     const NAME: &'static str;
 
-    /// Says whether it is open.
+    /// The word that says whether it is open.
     fn mark(&self) -> &AtomicU64;
 
-    /// Whether this process opened it, and not one that this was forked from. What belongs to no pool is anybody's.
+    /// Whether this process, not the one it was forked from, opened it. Objects without a pool belong to all.
     #[inline(always)]
     fn is_ours(&self) -> bool {
         true
     }
 }
 
-/// A program's pointer to what a [`HandlePool`] handed out, or null. It may have been closed meanwhile.
+/// A program's pointer to an object from a [`HandlePool`], or null. The object may have been closed meanwhile.
 ///
-/// Only a handle pool makes one, for Rust; a program passes what it was given, which is all that the headers ask of it.
+/// In Rust, only a handle pool makes one; a program passes what it was given, which is all that the headers ask of it.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Handed<T>(*mut T);
@@ -48,8 +48,8 @@ impl<T> PartialEq for Handed<T> {
     }
 }
 
-// SAFETY: it yields shared references, which threads may have to what is `Sync`; what takes something back asks in a
-// contract of its own that no other thread uses it.
+// SAFETY: it yields shared references, which threads may have to a `Sync` type; taking an object back requires, by a
+// contract of its own, that no other thread uses it.
 unsafe impl<T: Sync> Send for Handed<T> {}
 // SAFETY: it is a number that does not change, and may be sent.
 unsafe impl<T: Sync> Sync for Handed<T> {}
@@ -67,31 +67,31 @@ impl<T> Handed<T> {
 
     /// # Safety
     ///
-    /// It is null, or was handed out.
+    /// It is null, or a handle pool handed it out.
     pub const unsafe fn new(pointer: *mut T) -> Self {
         Self(pointer)
     }
 
-    /// What is there, whichever process opened it.
+    /// The object, whichever process opened it.
     ///
     /// # Safety
     ///
-    /// It is not null, and nobody has closed it.
+    /// It is not null, and the object has not been closed.
     #[inline(always)]
     pub(crate) unsafe fn there<'a>(self) -> &'a T {
-        // SAFETY: it was handed out, and nobody has taken the content back, as the caller vouches.
+        // SAFETY: it was handed out, and the content has not been taken back, by this function's contract.
         unsafe { &*self.0 }
     }
 }
 
 impl<T: Pooled> Handed<T> {
-    /// What is there.
+    /// The object.
     ///
-    /// Errors: it was closed, or is another process's.
+    /// Errors: it was closed, or belongs to another process.
     #[inline(always)]
     pub(crate) fn open<'a>(self) -> Outcome<&'a T> {
-        // SAFETY: it is null, or was handed out, by what makes such a value; and memory that was handed out is never
-        // given back. Taking the content out requires that no reference to it is left.
+        // SAFETY: it is null, or was handed out, as every maker of such a value ensures; and memory that was handed out
+        // is never given back. Taking the content out requires that no reference to it is left.
         let found = unsafe { self.0.as_ref() };
         match found {
             Some(it) if it.mark().load(Ordering::Acquire) == OPEN => match it.is_ours() {
@@ -114,34 +114,34 @@ impl<T: Pooled> HandlePool<T> {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// Hands something out to the program.
+    /// Hands an object out to the program.
     pub(crate) fn hand_out(&self, new: T) -> Handed<T> {
         let free = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let place = match free {
             Some(Handed(place)) => {
-                // SAFETY: the place came from the allocation below, and its content was moved out when it was put
-                // in it.
+                // SAFETY: the place came from the allocation below, and its content was moved out when it was put in
+                // the pool.
                 unsafe { place.write(new) };
                 place
             }
             None => Box::into_raw(Box::new(new)),
         };
-        // SAFETY: something was just put there.
+        // SAFETY: an object was just put there.
         unsafe { &*place }.mark().store(OPEN, Ordering::Release);
         Handed(place)
     }
 
-    /// Takes back what the program holds.
+    /// Takes back an object that the program holds.
     ///
     /// Errors: as [`Handed::open`].
     ///
     /// # Safety
     ///
-    /// Nobody uses it meanwhile, and no reference to it is left.
+    /// No thread uses it meanwhile, and no reference to it is left.
     pub(crate) unsafe fn take_back(&self, handed: Handed<T>) -> Outcome<T> {
         handed.open()?.mark().store(0, Ordering::Release);
-        // SAFETY: it was open, so something is there. That is moved out here, once: the mark says that it is gone. No
-        // other reference looks at it, as the caller vouches.
+        // SAFETY: it was open, so an object is there. It is moved out here, once: the mark says that it is gone. No
+        // other reference uses it, by this function's contract.
         let content = unsafe { handed.0.read() };
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         free.push(handed);

@@ -1,20 +1,20 @@
-//! The heap for programs in C and C++: what the headers in `include` declare.
+//! The heap for programs in C and C++: the functions that the headers in `include` declare.
 //!
 //! ```text
-//! status        failures, and what a thread was told of its last one
-//! given         what a program passes        handle_pool what it was handed, so that what was closed is recognised
-//! operation     what a thread has open, and why the borrows hold that no lifetime of Rust's spans
+//! status        failures, and the message of a thread's last one
+//! given         a program's arguments        handle_pool objects it was handed; closed ones are recognised
+//! operation     a thread's open operation, and why its borrows hold although no lifetime of Rust's spans them
 //! pool          files                        session     a thread's access, its operations
-//! describe      types, from a program's tables           types       those that a session has met
+//! describe      types, from a program's tables           types       types that a session has used
 //! object        allocate, load, store        array       bytes and references by position
 //! root, handle  how objects are named        collection  keeping a pool compact
 //! containers    maps, vectors                pmemobj     libpmemobj's programs
 //! ```
 //!
-//! The headers are the documentation; here is only what they do not say.
+//! The headers are the documentation; comments here add only what they do not say.
 //!
-//! A function is safe where its arguments' types say all that its header asks (`given`, `handle_pool`). What closes or frees
-//! something is not: nobody may use that afterwards.
+//! A function is safe if its arguments' types state everything that its header asks (`given`, `handle_pool`). Functions
+//! that close or free an object are unsafe: the program must not use the object afterwards.
 #![allow(
     missing_docs,
     reason = "the header documents what a program sees, and is what a program sees"

@@ -11,7 +11,7 @@ use crate::operation::with_view;
 use crate::session::{Session, session};
 use crate::status::{Failure, Status, object_of, result_of, status_of};
 
-/// What messages call the bytes that a new object begins with.
+/// The messages' name for the bytes at the start of a new object.
 const FRONT: &str = "the front of the object";
 
 #[unsafe(no_mangle)]
@@ -49,7 +49,7 @@ pub extern "C" fn firn_alloc_sized(
 
 /// # Safety
 ///
-/// As the header asks: nothing in the pool leads to the object when the transaction commits, and no handle.
+/// As the header asks: nothing in the pool leads to the object when the transaction commits, and no handle does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_free(pointer: Handed<Session>, object: *const c_void) -> Status {
     status_of(|| {

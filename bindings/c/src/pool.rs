@@ -28,7 +28,7 @@ pub struct Pool {
     users: AtomicUsize,
 }
 
-/// A pool that a session or a handle uses, and which is open as long.
+/// A use of a pool by a session or a handle. The pool stays open as long.
 pub(crate) struct Used(*const Pool);
 
 impl Used {
@@ -49,8 +49,8 @@ impl Deref for Used {
 
     #[inline(always)]
     fn deref(&self) -> &Pool {
-        // SAFETY: the pool lies in the pool of handles, whose memory stays, and `firn_close` refuses to take it from there while
-        // it counts this user.
+        // SAFETY: the pool lies in the handle pool, whose memory stays, and `firn_close` refuses to take it from there
+        // while it counts this user.
         unsafe { &*self.0 }
     }
 }
@@ -84,7 +84,7 @@ impl Pool {
     }
 }
 
-/// `firn_options`. What are enumerations in C are numbers here: a program may pass any.
+/// `firn_options`. The enumerations of C are numbers here: a program may pass any.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
@@ -111,7 +111,7 @@ impl Default for Options<'_> {
     }
 }
 
-/// The layout's name; none is an empty one.
+/// The layout's name; null is an empty name.
 pub(crate) fn layout(of: Text<'_>) -> Outcome<&str> {
     match of.is_null() {
         true => Ok(""),
@@ -119,7 +119,7 @@ pub(crate) fn layout(of: Text<'_>) -> Outcome<&str> {
     }
 }
 
-/// What a program's options say.
+/// Options of the heap and the mapping, from a program's.
 fn options(of: In<'_, Options<'_>>) -> Outcome<(PoolOptions, MappedOptions)> {
     let of = of.get().unwrap_or_default();
     let mut heap = PoolOptions::new(layout(of.layout)?);
@@ -240,7 +240,7 @@ pub struct Salvaged {
     pub findings: u64,
 }
 
-/// What hears of each loss. The text lives until it returns.
+/// Called for each loss. The text lives until the function returns.
 pub type Tell = extern "C" fn(what: Text<'_>, context: *mut c_void);
 
 #[unsafe(no_mangle)]
@@ -290,7 +290,7 @@ fn of_copy(error: CopyError) -> Failure {
 
 /// # Safety
 ///
-/// As the header asks: nobody uses the pool meanwhile, or afterwards.
+/// As the header asks: no thread uses the pool meanwhile, or afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_close(pool: Handed<Pool>) -> Status {
     status_of(|| {
@@ -305,16 +305,16 @@ pub unsafe extern "C" fn firn_close(pool: Handed<Pool>) -> Status {
                 format!("{users} sessions and handles of the pool are open; close them first"),
             ));
         }
-        // What made its thread give up does not keep a pool from being closed.
+        // If the collector's thread gave up, that does not keep a pool from being closed.
         drop(it.collector().take());
         it.heap.clone().close()?;
-        // SAFETY: no session or handle refers to it, as was looked at, and the header asks that no other call is under way.
+        // SAFETY: no session or handle refers to it (checked), and the header asks that no other call is under way.
         drop(unsafe { FREE_HANDLES.take_back(pool) }?);
         Ok(())
     })
 }
 
-/// Bytes beyond which a pool does not grow; zero where only its capacity says, and of a pool that is none.
+/// Bytes beyond which a pool does not grow; zero if only its capacity limits it, and for an invalid pool.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_limit(pool: Handed<Pool>) -> u64 {
     result_of(0, || Ok(pool.open()?.heap.limit_bytes().unwrap_or(0)))

@@ -12,7 +12,7 @@ use crate::operation::with_view;
 use crate::session::{Session, session};
 use crate::status::{Failure, Outcome, Status, object_of, result_of, status_of};
 
-/// What messages call the name that a program passes.
+/// The messages' name for the name that a program passes.
 pub(crate) const NAME: &str = "the root's name";
 
 /// `firn_root_name`.
@@ -43,12 +43,12 @@ pub extern "C" fn firn_root_name_new(name: Text<'_>) -> Handed<RootName> {
 
 /// # Safety
 ///
-/// As the header asks: nobody uses the name meanwhile, or afterwards.
+/// As the header asks: no thread uses the name meanwhile, or afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_root_name_drop(name: Handed<RootName>) {
     result_of((), || {
         if !name.is_null() {
-            // SAFETY: the header asks the program that nobody uses it meanwhile, and no call keeps a reference to one.
+            // SAFETY: the header asks that no thread uses it meanwhile, and no call keeps a reference to a name.
             unsafe { FREE_HANDLES.take_back(name) }?;
         }
         Ok(())
@@ -73,7 +73,7 @@ pub extern "C" fn firn_root_named(
     object_of(|| found(session(pointer)?, &name.open()?.name, of))
 }
 
-/// The object of a root, of a type where that is not null.
+/// The object of a root, of the given type unless that is null.
 fn found(
     it: &Session,
     root: impl RootKey<Untyped>,

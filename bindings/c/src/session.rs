@@ -1,4 +1,4 @@
-//! Sessions: a thread's access to a pool, and the operation that it has open.
+//! Sessions: a thread's access to a pool, and its open operation.
 
 use core::any::TypeId;
 use core::cell::{Cell, RefCell};
@@ -21,23 +21,23 @@ use crate::pool::{Pool, Used};
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 use crate::types::Types;
 
-/// Bytes in front of an object.
+/// Bytes before an object.
 const HEADER_BYTES: u64 = 8;
-/// What the addresses of objects' headers are multiples of.
+/// Addresses of objects' headers are multiples of this.
 const ALIGNMENT: u64 = 16;
 
 const QUIET: u64 = 1;
 const MOVING: u64 = 2;
 const STORED: u64 = 4;
 
-/// `firn_session`, and behind what the header shows of it what it does not.
+/// `firn_session`, followed by the fields that the header does not show.
 #[repr(C)]
 pub struct Session {
     objects: *const u8,
     mask: u64,
     pool_bits: u64,
     flags: Cell<u64>,
-    // From here on the library's own.
+    // The library's own from here on.
     mark: AtomicU64,
     thread: usize,
     base: u64,
@@ -48,15 +48,15 @@ pub struct Session {
     operations: Cell<u64>,
     /// Whether everything moves when an operation has ended.
     moves_everything: bool,
-    /// Objects that an operation has looked at, by where they lie.
+    /// Objects that an operation has looked up, by their addresses.
     known: [Cell<Option<Known>>; KNOWN],
-    /// What calls for collections find.
+    /// Memory for the results of calls on collections.
     pub(crate) found: RefCell<Found>,
-    // Behind the operation, which ends in it.
+    // Declared after the operation, which ends in it.
     pool: Used,
 }
 
-/// An object that was found to be there and of its type, in an operation that only reads: there it stays so.
+/// An object that was found to exist and to be of its type, in a read-only operation: this stays true there.
 #[derive(Clone, Copy, PartialEq)]
 struct Known {
     operation: u64,
@@ -64,7 +64,7 @@ struct Known {
     of: TypeId,
 }
 
-/// Objects of which that is kept.
+/// Number of objects remembered.
 const KNOWN: usize = 8;
 
 impl Pooled for Session {
@@ -108,7 +108,7 @@ impl Session {
         &self.pool
     }
 
-    /// Where the bytes of an object are.
+    /// The address of an object's bytes.
     pub(crate) fn pointer<'g, T, V: View<'g>>(&self, object: Obj<'g, T, V>) -> *const c_void {
         self.objects
             .wrapping_add(object.address().0 as usize)
@@ -123,13 +123,13 @@ impl Session {
         object.map_or(core::ptr::null(), |object| self.pointer(object))
     }
 
-    /// Where in the pool a byte lies; `None` for one outside.
+    /// The address of a byte in the pool; `None` if it lies outside.
     #[inline(always)]
     pub(crate) fn address(&self, pointer: *const c_void) -> Option<VirtAddr> {
         self.address_of(pointer.addr())
     }
 
-    /// Where in the pool what lies at an address of the process is; `None` for outside.
+    /// The pool address for an address of the process; `None` if it lies outside.
     #[inline(always)]
     pub(crate) fn address_of(&self, address: usize) -> Option<VirtAddr> {
         let at = (address as u64).wrapping_sub(self.base);
@@ -148,7 +148,7 @@ impl Session {
         }
     }
 
-    /// The object of this type whose bytes a program's pointer leads to. An operation that only reads looks once.
+    /// The object of this type whose bytes a program's pointer leads to. A read-only operation checks it once.
     #[inline(always)]
     pub(crate) fn typed<'g, T: Target + 'static, V: View<'g, Medium = Mapped>>(
         &self,
@@ -173,7 +173,7 @@ impl Session {
         Ok(found)
     }
 
-    /// The object behind a pointer; `None` for null.
+    /// The object of a pointer; `None` for null.
     pub(crate) fn object_or_null<'g, V: View<'g, Medium = Mapped>>(
         &self,
         view: V,
@@ -185,7 +185,7 @@ impl Session {
         }
     }
 
-    /// Does something in the transaction. If it fails the transaction cannot be committed.
+    /// Calls `body` in the transaction. If it fails, the transaction cannot be committed.
     #[inline]
     pub(crate) fn change<R>(&self, body: impl FnOnce(Tx<'_, Mapped>) -> Outcome<R>) -> Outcome<R> {
         self.operation.change(|tx| {
@@ -194,8 +194,8 @@ impl Session {
         })
     }
 
-    /// An argument of a call that changes something. If it is refused the call has failed, and the transaction cannot be
-    /// committed.
+    /// An argument of a call that changes something. If the argument is refused, the call has failed, and the
+    /// transaction cannot be committed.
     #[inline]
     pub(crate) fn given<R>(&self, argument: Outcome<R>) -> Outcome<R> {
         if let Err(failure) = &argument {
@@ -204,8 +204,8 @@ impl Session {
         argument
     }
 
-    /// The outcome of a call that reads. A transaction in which such a call could not wait has not seen what it
-    /// asked for, and is not committed.
+    /// The outcome of a call that reads. If the call would have had to wait, its transaction has not seen the data, and
+    /// is not committed.
     #[inline(always)]
     pub(crate) fn looked<R>(&self, outcome: Outcome<R>) -> Outcome<R> {
         if let Err(failure) = &outcome {
@@ -214,7 +214,7 @@ impl Session {
         outcome
     }
 
-    /// Does something in an operation that reads.
+    /// Calls `body` in a reading operation.
     #[inline]
     pub(crate) fn reading<R>(
         &self,
@@ -229,7 +229,7 @@ impl Session {
         self.types.layout(self.heap(), of)
     }
 
-    /// What the registry says of an object's type.
+    /// The registry's layout of an object's type.
     #[inline]
     pub(crate) fn layout_of<'g, V: View<'g>>(
         &self,
@@ -275,14 +275,14 @@ impl Session {
         Ok(())
     }
 
-    /// An operation has begun.
+    /// Notes that an operation has begun.
     #[inline(always)]
     fn begun(&self, moving: bool) {
         self.operations.set(self.operations.get() + 1);
         self.flags.set(if moving { MOVING } else { 0 });
     }
 
-    /// Where the operation has ended the thread holds no pointers, and with `FIRN_COLLECT=safepoints` everything moves.
+    /// If the operation has ended, the thread holds no pointers, and with `FIRN_COLLECT=safepoints` everything moves.
     #[inline(always)]
     fn ended(&self, what: Of) {
         if let Of::Part = what {
@@ -290,7 +290,7 @@ impl Session {
         }
         self.flags.set(QUIET);
         if self.moves_everything {
-            // What keeps it from moving does not change what became of the operation.
+            // A failed collection does not change the operation's outcome.
             let _ = self.pool.wholly.collect(self.heap());
         }
     }
@@ -350,7 +350,7 @@ pub extern "C" fn firn_session_open(pool: Handed<Pool>, to: Out<'_, Handed<Sessi
 
 /// # Safety
 ///
-/// As the header asks: nobody uses the session meanwhile, or afterwards.
+/// As the header asks: no thread uses the session meanwhile, or afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_session_close(pointer: Handed<Session>) -> Status {
     status_of(|| {
@@ -362,8 +362,8 @@ pub unsafe extern "C" fn firn_session_close(pointer: Handed<Session>) -> Status 
                 "an operation is open; end it before closing the session",
             ));
         }
-        // SAFETY: this is the session's thread, no call of which is under way: no operation is open, and the functions
-        // that call the program's do so inside one or hold nothing of the session.
+        // SAFETY: this is the session's thread, and none of its calls is under way: no operation is open, and library
+        // functions that call the program do so inside one or hold nothing of the session.
         drop(unsafe { FREE_HANDLES.take_back(pointer) }?);
         Ok(())
     })
@@ -394,7 +394,7 @@ pub extern "C" fn firn_tx_abort(pointer: Handed<Session>) -> Status {
     status_of(|| session(pointer)?.abort())
 }
 
-/// What a transaction does. It yields a number, not a [`Status`]: a program may return any.
+/// The body of a transaction. It returns a number, not a [`Status`]: a program may return any.
 pub type Body = extern "C" fn(session: Handed<Session>, argument: *mut c_void) -> u32;
 
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! What becomes of a call.
+//! Results of calls.
 
 use core::cell::RefCell;
 use core::ffi::{c_char, c_void};
@@ -61,7 +61,7 @@ const NAMES: [&core::ffi::CStr; 21] = [
     c"FIRN_FORKED",
 ];
 
-/// Why a call failed: one word, so that what a call yields goes through registers.
+/// Why a call failed: one word, so that a call's result is returned in registers.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure(Box<(Status, String)>);
 
@@ -84,7 +84,7 @@ impl Failure {
     }
 }
 
-/// The result of what a call does.
+/// The result of a call's body.
 pub(crate) type Outcome<R> = Result<R, Failure>;
 
 impl From<Error> for Failure {
@@ -179,13 +179,13 @@ thread_local! {
 #[cold]
 fn tell(failure: Failure) -> Status {
     let (status, message) = *failure.0;
-    // A name in it may hold zeros; at the end of a thread there is nobody left to tell.
+    // A name in it may hold zeros; at the end of a thread there is no reader left.
     let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
     let _ = LAST.try_with(|last| *last.borrow_mut() = Some(Last { status, message }));
     status
 }
 
-/// Runs what a call does. No panic leaves it: it is a failure of the library's own.
+/// Runs a call's body. No panic leaves it: a panic is a failure of the library itself.
 #[inline(always)]
 fn run<R>(call: impl FnOnce() -> Outcome<R>) -> Result<R, Status> {
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -208,7 +208,7 @@ fn of_panic(payload: &(dyn core::any::Any + Send)) -> Failure {
     )
 }
 
-/// Runs a call that yields a status.
+/// Runs a call that returns a status.
 #[inline(always)]
 pub(crate) fn status_of(call: impl FnOnce() -> Outcome<()>) -> Status {
     match run(call) {
@@ -217,13 +217,13 @@ pub(crate) fn status_of(call: impl FnOnce() -> Outcome<()>) -> Status {
     }
 }
 
-/// Runs a call that yields something, `otherwise` where it fails.
+/// Runs a call that returns a value, or `otherwise` if it fails.
 #[inline(always)]
 pub(crate) fn result_of<R>(otherwise: R, call: impl FnOnce() -> Outcome<R>) -> R {
     run(call).unwrap_or(otherwise)
 }
 
-/// Runs a call that yields an object.
+/// Runs a call that returns an object.
 #[inline(always)]
 pub(crate) fn object_of(call: impl FnOnce() -> Outcome<*const c_void>) -> *const c_void {
     result_of(ptr::null(), call)

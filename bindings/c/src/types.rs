@@ -1,4 +1,4 @@
-//! Types that a session has met, and how the pool stores them.
+//! Types that a session has used, and their layouts in the pool.
 
 use core::cell::RefCell;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::describe::{Type, descriptor};
 use crate::given::In;
 use crate::status::Outcome;
 
-/// What a session knows of types.
+/// A session's knowledge of types.
 #[derive(Default)]
 pub(crate) struct Types(RefCell<Known>);
 
@@ -45,7 +45,7 @@ impl Types {
         Ok(layout)
     }
 
-    /// The layout of the type with a number; `None` of what is no type of a program's.
+    /// The layout of the type with a number; `None` if the type is not a program's.
     #[inline]
     pub(crate) fn numbered(&self, pool: &Pool<Mapped>, id: TypeId) -> Option<Rc<Layout>> {
         let mut known = self.0.borrow_mut();

@@ -1,4 +1,4 @@
-//! Does the header for C++ do what it says, with both compilers, and refuse what may not be stored?
+//! Does the header for C++ work as documented, with both compilers, and refuse types that may not be stored?
 
 mod support;
 
@@ -13,7 +13,7 @@ fn each(name: &str, more: &[&str], into: &Path) -> Vec<PathBuf> {
     compilers(Language::Cpp20).map(build).to_vec()
 }
 
-/// A program plain with both compilers, and with sanitizers; and when objects move.
+/// A program, plain with both compilers and with sanitizers; and when objects move.
 fn each_way(name: &str, test: impl Fn(&Path, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let mut built = each(name, &["-O0"], folder.path());
@@ -65,7 +65,7 @@ fn a_type_of_another_layout_is_refused_wherever_its_objects_are() {
     for _ in 0..2 {
         let said = with(&longer, "read");
         assert!(said.contains("`node` in version 1"), "{said}");
-        // Two instances of a template that have one name and one size.
+        // Two instances of a template with one name and one size.
         for other in [&of_double, &of_halves] {
             let said = with(other, "read");
             assert!(said.starts_with("FIRN_WRONG_TYPE: "), "{said}");
@@ -118,8 +118,8 @@ fn what_is_promised_holds() {
     assert_eq!(run::<&str>(&program, &[]), "done\n");
 }
 
-/// The collections' program, plain with both compilers and with each sanitizer, and how many transactions are to be
-/// run with it.
+/// The collections' program, plain with both compilers and with each sanitizer, and the number of transactions to run
+/// with it.
 fn collections(folder: &Path) -> Vec<(PathBuf, &'static str)> {
     const SOURCE: &str = "tests/cpp/containers.cpp";
     let mut built = Vec::new();
@@ -191,7 +191,7 @@ fn an_object_that_outlives_its_operation_stops_the_program() {
     }
 }
 
-/// A type, and what the compiler has to say of it.
+/// A type, and the compiler's message for it.
 const REFUSED: [(&str, &str); 5] = [
     ("int *pointer;", "a member that means nothing in a pool"),
     (
@@ -206,7 +206,7 @@ const REFUSED: [(&str, &str); 5] = [
     ("alignas(16) double wide;", "aligned to 8 bytes"),
 ];
 
-/// A collection that is used, and what the compiler has to say of it.
+/// A use of a collection, and the compiler's message for it.
 const REFUSED_VALUES: [(&str, &str); 4] = [
     (
         "firn::vector<int *>(tx, \"it\").push_back(nullptr)",

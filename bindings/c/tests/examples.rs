@@ -1,4 +1,4 @@
-//! PMDK's own example programs, as Debian's package has them: do they build unchanged, and answer as with libpmemobj?
+//! PMDK's own example programs, from Debian's package: do they build unchanged, and answer as with libpmemobj?
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{command, compile_pmemobj, compile_with_libpmemobj, here};
 
 /// Where Debian's libpmemobj-dev puts them.
 const EXAMPLES: &str = "/usr/share/doc/libpmemobj-dev/examples";
-/// Files of the program that is asked for a kind of map.
+/// Files of the program that takes a kind of map as an argument.
 const MAPS: [&str; 12] = [
     "map/map.c",
     "map/map_ctree.c",
@@ -26,10 +26,10 @@ const MAPS: [&str; 12] = [
     "list_map/skiplist_map.c",
     "hashmap/hashmap_tx.c",
 ];
-/// Not `ctree`: the program stores OIDs that are null, and asks for their objects' types, which stops libpmemobj.
+/// Without `ctree`: it stores null OIDs and asks for their objects' types, which stops libpmemobj.
 const KINDS: [&str; 5] = ["btree", "rbtree", "rtree", "skiplist", "hashmap_tx"];
 
-/// A program with libpmemobj and with Firn; `None` where the examples are not installed.
+/// A program with libpmemobj and with Firn; `None` if the examples are not installed.
 fn both(main: &str, others: &[&str], into: &Path) -> Option<[PathBuf; 2]> {
     let examples = Path::new(EXAMPLES);
     let source = examples.join(main);
@@ -43,7 +43,7 @@ fn both(main: &str, others: &[&str], into: &Path) -> Option<[PathBuf; 2]> {
     let ours = here("tests/pmemobj/examples");
     let folders = ["", "map", "tree_map", "list_map", "hashmap"].map(|name| examples.join(name));
     let include = |folder: &Path| format!("-I{}", folder.display());
-    // Their warnings are theirs.
+    // Warnings in their code do not matter here.
     let mut flags = vec![
         "-std=gnu99".to_owned(),
         "-O2".into(),
@@ -66,7 +66,7 @@ fn both(main: &str, others: &[&str], into: &Path) -> Option<[PathBuf; 2]> {
     Some([theirs, compile_pmemobj("gcc", &source, &flags, into)])
 }
 
-/// What a program says on both outputs and how it ends, with this to read.
+/// A program's output on both streams, and how it ends, with this input.
 fn answer(mut command: Command, input: &str) -> String {
     command
         .env("FIRN_ASSUME_PERSISTENT", "adr")
@@ -78,7 +78,7 @@ fn answer(mut command: Command, input: &str) -> String {
     let mut to = child.stdin.take().unwrap();
     let input = input.to_owned();
     let writer = std::thread::spawn(move || {
-        // A program that reads nothing closes it.
+        // The pipe is closed if the program reads nothing.
         let _ = to.write_all(input.as_bytes());
     });
     let output = child.wait_with_output().unwrap();
@@ -87,7 +87,7 @@ fn answer(mut command: Command, input: &str) -> String {
     format!("{said}{errors}{}", output.status)
 }
 
-/// A folder whose files are in memory, where the system has one: what moves at each command is synced each time.
+/// A folder in memory, if the system has one: moves at each command are synced each time.
 fn folder_in_memory() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     match memory.is_dir() {
@@ -97,7 +97,7 @@ fn folder_in_memory() -> tempfile::TempDir {
     .unwrap()
 }
 
-/// Compares what a course of programs answers: `run` is given a program's path by its number, and a folder for pools.
+/// Compares the answers of programs in a course: `run` gets a program's path by its number, and a folder for pools.
 fn compare(programs: &[[PathBuf; 2]], run: impl Fn(&[&PathBuf], &Path, &str) -> String) {
     let course = |side: usize, collects| {
         let pools = folder_in_memory();
@@ -154,7 +154,7 @@ fn small_programs_of_pmdk_answer_as_with_libpmemobj() {
     }
     for store in stores {
         for part in ["writer.c", "reader.c"] {
-            // Programs lie by their files' names.
+            // Programs lie under their files' names.
             let folder = folder.path().join(store);
             std::fs::create_dir_all(&folder).unwrap();
             programs.extend(both(&format!("{store}/{part}"), &[], &folder));

@@ -1,4 +1,4 @@
-//! Is a forked child of a Rust program refused, may it drop what it has, and does its parent go on?
+//! Is a forked child of a Rust program refused, may it drop its parent's objects, and does its parent go on?
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -8,27 +8,27 @@ use firn_heap::{Bytes, Error, Handle, Pool, PoolKind, PoolOptions, Session, View
 use firn_mapped::{Mapped, MappedError, MappedOptions};
 use tempfile::TempDir;
 
-/// Forks: zero in the child, which ends by [`exit`] before the test does.
+/// Forks. Returns zero in the child, which must end by [`exit`] before the test does.
 fn fork() -> libc::pid_t {
-    // SAFETY: the child uses what its one thread has of the parent's memory, and waits for no other thread.
+    // SAFETY: the child uses only its one thread's part of the parent's memory, and waits for no other thread.
     unsafe { libc::fork() }
 }
 
 /// Ends a child at once.
 fn exit(is_well: bool) -> ! {
-    // SAFETY: a process may end whenever it wants; nothing of the parent's is run.
+    // SAFETY: a process may end at any time; no code of the parent runs.
     unsafe { libc::_exit(if is_well { 0 } else { 1 }) }
 }
 
 /// Waits for a child. True if it ended well.
 fn ended_well(child: libc::pid_t) -> bool {
     let mut status = 0;
-    // SAFETY: the status is this function's.
+    // SAFETY: `status` belongs to this function.
     let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
     waited == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
 }
 
-/// Runs something in a forked child. True if it ended without a panic.
+/// Runs `body` in a forked child. True if it ended without a panic.
 fn in_child(body: impl FnOnce()) -> bool {
     let child = fork();
     if child == 0 {
@@ -48,7 +48,7 @@ fn change(session: &mut Session<Mapped>, name: &str) -> Result<(), Error> {
     })
 }
 
-/// Where pools lie, and how they are opened.
+/// The paths of pools, and how they are opened.
 struct Files {
     _folder: TempDir,
     pool: PathBuf,
@@ -83,7 +83,7 @@ impl Files {
     }
 }
 
-/// All that a process may have of a pool.
+/// All objects of a pool that a process may have.
 struct Open {
     session: Session<Mapped>,
     handle: Handle<Bytes, Mapped>,
@@ -119,7 +119,7 @@ impl Open {
     }
 }
 
-/// In the child: each call with what is its parent's is refused, and it goes.
+/// In the child: each call with the parent's objects is refused, and they are dropped.
 fn is_refused(of_parent: Open, files: &Files) {
     let Open {
         mut session,
@@ -142,7 +142,7 @@ fn is_refused(of_parent: Open, files: &Files) {
     drop((handle, session, pool));
 }
 
-/// Makes a change in a pool, and closes it.
+/// Changes a pool, and closes it.
 fn change_and_close(pool: Pool<Mapped>, name: &str) {
     let mut session = pool.session().unwrap();
     change(&mut session, name).unwrap();
@@ -188,7 +188,7 @@ fn a_forked_child_is_refused_and_drops_what_it_has() {
         drop((handle, session));
         assert_eq!(pool.check().unwrap(), []);
         pool.close().unwrap();
-        // Now it may be the child's.
+        // Now the child may have it.
         assert!(in_child(|| change_and_close(files.open(), "child")));
         let pool = files.open();
         let mut session = pool.session().unwrap();

@@ -1,5 +1,5 @@
-//! Programs in C and C++ are killed at random moments while their objects move: nothing that they said is lost, nothing
-//! is half done. The stores for libpmemobj are killed in `stores.rs`.
+//! Programs in C and C++ are killed at random moments while their objects move: no acknowledged change is lost, and
+//! none is half done. The stores for libpmemobj are killed in `stores.rs`.
 
 mod support;
 
@@ -14,7 +14,7 @@ const KILLS: u64 = 40;
 /// Kills of each of the small programs.
 const FEW: u64 = 12;
 
-/// What an audit found of a program: changes that are there, and what else it printed.
+/// An audit of a program: the number of changes present, and the rest of its output.
 type Audit = (u64, Vec<u64>);
 
 fn audit(program: &Path, pool: &Path) -> Audit {
@@ -63,7 +63,7 @@ fn a_bank_keeps_its_books_through_kills() {
         compile(compiler, Language::C11, &source, &flags, folder.path())
     };
     let programs = [build("gcc", &["-O2"]), build("gcc", &SANITIZED)];
-    // The other compiler has no complaint either.
+    // The other compiler must not complain either.
     build("clang", &["-O2"]);
     let pool = folder.path().join("bank.firn");
     killed(&programs, &pool, |kill| {
@@ -85,8 +85,8 @@ fn collections_keep_what_was_committed_through_kills() {
     assert!(moved[0] > KILLS, "{} objects were moved", moved[0]);
 }
 
-/// Kills a program that makes one change for each of its arguments, and prints nothing before all are made, and counts
-/// by what it prints then which are there.
+/// Kills a program that makes one change for each of its arguments and prints nothing until all are made. Its later
+/// output tells which of them are there.
 fn killed_silently(
     program: &Path,
     pool: &Path,
@@ -130,7 +130,7 @@ fn killed_silently(
     );
 }
 
-/// How many numbers a list prints that has all of them from the last to the first.
+/// The length of a printed list, which must count down from the last number to the first.
 fn whole_list(printed: &str) -> u64 {
     let (length, numbers) = printed.lines().next().unwrap().split_once(':').unwrap();
     let length: u64 = length.parse().unwrap();

@@ -1,5 +1,4 @@
-//! Do programs that were written for libpmemobj build, unchanged, and do what they did there, while their objects are
-//! moved?
+//! Do programs written for libpmemobj build unchanged, and behave as they do there, while their objects are moved?
 
 mod support;
 
@@ -67,8 +66,8 @@ fn oids_in_variables_hold_while_everything_moves() {
     }
 }
 
-/// Programs may keep offsets, distances and pointers: libpmemobj moves nothing but what it is told of. With either
-/// library the program says the same.
+/// Programs may keep offsets, distances and pointers: libpmemobj moves only the objects that it is given. With either
+/// library the program's output is equal.
 #[test]
 fn nothing_moves_but_what_the_program_lists() {
     const SAID: &str = "0 collectors\nno list: 0, moved 0\n\
@@ -99,11 +98,11 @@ fn nothing_moves_but_what_the_program_lists() {
     }
 }
 
-/// A full pool of which everything is listed has room for other objects afterwards: for nearly what was freed, and with
-/// libpmemobj for no more. It is the share that counts: how many bytes an object takes besides is another matter.
+/// After its objects are listed, a full pool has room for other ones: for nearly as much as was freed, and libpmemobj
+/// has room for no more. The share counts: an object's overhead in bytes is another matter.
 #[test]
 fn a_full_pool_that_is_listed_has_room_for_what_was_freed() {
-    /// Of what was freed, in per cent; and how much more libpmemobj may make of it.
+    /// In percent of what was freed; and how much more libpmemobj may offer.
     const LEAST: u64 = 90;
     const MORE: u64 = 4;
     let folder = tempfile::tempdir().unwrap();
@@ -138,8 +137,8 @@ fn a_full_pool_that_is_listed_has_room_for_what_was_freed() {
     }
 }
 
-/// A call that hands no pointer out keeps no other thread from moving objects. Nor does a thread that has one keep
-/// another waiting at each of its hundreds of safepoints.
+/// A call that hands no pointer out keeps no other thread from moving objects. Nor does a thread that holds a pointer
+/// keep another waiting at each of its hundreds of safepoints.
 #[test]
 fn a_thread_without_pointers_is_waited_for_by_nobody() {
     let folder = tempfile::tempdir().unwrap();
@@ -154,8 +153,8 @@ fn a_thread_without_pointers_is_waited_for_by_nobody() {
     }
 }
 
-/// A child that uses its parent's pool is told so in every call, stores nothing there, and ends as programs end; the
-/// parent goes on.
+/// A child that uses its parent's pool is refused in every call, stores nothing there, and ends normally; the parent
+/// goes on.
 #[test]
 fn forked_children_are_refused_and_harm_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -272,7 +271,7 @@ fn a_program_in_cplusplus_has_the_same_macros() {
     }
 }
 
-/// A program in strict ISO C; with libpmemobj, where that is installed, it answers the same.
+/// A program in strict ISO C; with libpmemobj, if that is installed, it answers alike.
 #[test]
 fn locks_do_what_theirs_do_and_are_gone_with_their_objects() {
     const FEW: &str = "-DFREED=2000";
@@ -347,7 +346,7 @@ fn random_calls_leave_what_a_model_has() {
     }
 }
 
-/// With libpmemobj, where that is installed, a program answers the same.
+/// With libpmemobj, if that is installed, a program answers alike.
 fn answer_as_with_libpmemobj(source: &str, expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let flags = ["-O2", "-lpthread"];
@@ -430,7 +429,7 @@ fn a_copy_of_a_pool_is_refused_beside_its_original() {
     }
 }
 
-/// The library orders what one thread does with an object before what another does with its memory, and says so.
+/// The library orders one thread's accesses to an object before another's to its memory, and tells the sanitizer.
 #[test]
 fn memory_that_is_handed_on_is_no_race() {
     let folder = tempfile::tempdir().unwrap();
@@ -445,8 +444,8 @@ fn memory_that_is_handed_on_is_no_race() {
     }
 }
 
-/// What the manual says of `FIRN_COLLECT=safepoints`: it shows which pointers are kept too long. A store through one
-/// is lost; where what objects have left is guarded, as debug builds do, it ends the program, which is told the type.
+/// The manual's claim about `FIRN_COLLECT=safepoints`: it shows which pointers are kept too long. A store through one
+/// is lost; in debug builds, which guard vacated memory, it ends the program, and the message names the type.
 #[test]
 fn a_pointer_that_is_kept_too_long_is_bad_at_once_where_everything_moves() {
     let folder = tempfile::tempdir().unwrap();

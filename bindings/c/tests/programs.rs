@@ -1,4 +1,4 @@
-//! Do the C programs compile with both compilers, without a warning, and do what they say?
+//! Do the C programs compile with both compilers, without a warning, and work as documented?
 
 #[path = "../../../crates/firn/tests/support/superblocks.rs"]
 mod superblocks;
@@ -85,7 +85,7 @@ fn lengths_offsets_and_positions_at_every_edge_are_refused() {
     });
 }
 
-/// So the other tests' programs are tested indeed when they are run so.
+/// Shows that the other tests' programs are really tested in this mode.
 #[test]
 fn everything_moves_at_the_end_of_an_operation_where_that_is_asked_for() {
     each("tests/c/kept.c", |program, collects| {
@@ -132,7 +132,7 @@ fn a_type_of_another_layout_is_refused_wherever_its_objects_are() {
             assert!(said.contains(word), "no `{word}` in {said}");
         }
     };
-    // In turns: what fits works after what does not.
+    // In turns: valid calls work after invalid ones.
     for _ in 0..2 {
         let told = ["`item` in version 1", "`seen`", "field `first` of `top`"];
         changed(&with(longer, "read"), &told);
@@ -140,7 +140,7 @@ fn a_type_of_another_layout_is_refused_wherever_its_objects_are() {
         changed(&with(reordered, "read"), &["`item` version 1", "`a`"]);
         changed(&with(halves, "read"), &["`item` version 1", "`a`"]);
         changed(&with(halves, "register"), &["`item` version 1", "`a`"]);
-        // Which type a reference leads to need not be said; then it is compared when it is used itself.
+        // A reference's type need not be declared; then it is checked when the reference is used.
         assert_eq!(with(silent, "read"), "45\n");
         assert_eq!(with(silent, "register"), "");
         changed(&with(silent_2, "register"), &["`item` in version 1"]);

@@ -1,5 +1,5 @@
-//! Five stores, written for libpmemobj: from one source they answer the same with that library and with this one, while
-//! nothing moves, while everything does, under sanitizers, and through kills.
+//! Five stores, written for libpmemobj: built from one source, they answer alike with that library and with this one,
+//! while nothing moves, while everything does, under sanitizers, and through kills.
 
 mod support;
 
@@ -22,13 +22,13 @@ fn built(store: &str, compiler: &str, more: &[&str], into: &Path) -> PathBuf {
     compile_pmemobj(compiler, &source(store), &flags, into)
 }
 
-/// What a program prints of a pool.
+/// A program's output about a pool.
 fn told(program: &Path, collects: &str, pool: &Path, arguments: &[&str]) -> String {
     let output = command(program)
         .arg(pool)
         .args(arguments)
         .env("FIRN_COLLECT", collects)
-        // libpmemobj writes lines back as on persistent memory, in the place of slow system calls.
+        // libpmemobj writes lines back as on persistent memory, instead of making slow system calls.
         .env("PMEM_IS_PMEM_FORCE", "1")
         .output()
         .unwrap();
@@ -41,7 +41,7 @@ fn told(program: &Path, collects: &str, pool: &Path, arguments: &[&str]) -> Stri
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a program says of a new pool.
+/// A program's output about a new pool.
 fn told_anew(program: &Path, collects: &str, arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     told(program, collects, &folder.path().join("pool"), arguments)
@@ -90,7 +90,7 @@ fn stores_keep_what_they_said_through_kills() {
     for store in STORES {
         let program = built(store, "gcc", &["-O2"], folder.path());
         let pool = folder.path().join(store);
-        // Neither library calls a file a pool that was being made.
+        // Neither library accepts a file as a pool if it was still being made.
         told(&program, NEVER, &pool, &["content"]);
         let mut changes = 0;
         for _ in 0..KILLS {

@@ -12,7 +12,7 @@ fn home(line: u64) -> VirtAddr {
     VirtAddr(4096 + line * 4096)
 }
 
-/// Rounds of a redo log: an entry of several lines, a fence, the homes, a fence, the mark.
+/// Rounds of a redo log: append an entry of several lines, fence, store the homes, fence, store the mark.
 fn rounds(crash: &Crash) {
     for round in 1..=3 {
         for line in 0..LINES {

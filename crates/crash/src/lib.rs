@@ -7,33 +7,33 @@
 //!
 //! # Folders
 //!
-//! Each knows those below it, none knows one above.
+//! Each uses those below it, and none above.
 //!
 //! ```text
 //! explore    crashes a workload wherever it can crash: the explorer, the swarm, replays, reports
-//!   eager    tries each image by itself
+//!   eager    tries images one by one
 //!   lazy     tries images by classes, split only where the check looks
 //! medium     the medium as it runs: the handle, the contract, simulated threads that share memory
-//! schedule   who goes next: policies, choices, turns, all interleavings; what a run came to
-//! memory     what there is: bytes and marks, store buffers, events, what a crash may leave,
+//! schedule   which thread goes next: policies, choices, turns, all interleavings; results of runs
+//! memory     the state: bytes and marks, store buffers, events, what a crash may leave,
 //!            what a run read of it
 //! ```
 //!
 //! # The model
 //!
-//! - x86-TSO: a store buffer per simulated thread, first in first out, holding persistent stores,
-//!   volatile stores and write-backs. Loads see their own thread's. Locked operations, lock and
-//!   unlock points, fences and pauses empty it. Outside simulated threads there is none.
+//! - x86-TSO: a store buffer per simulated thread, first in first out, which holds persistent stores,
+//!   volatile stores and write-backs. Loads see the stores in their own thread's buffer. Locked operations,
+//!   lock and unlock points, fences and pauses empty it. Outside simulated threads there is no buffer.
 //! - `Adr`: a line holds any prefix of its stores at or beyond what is guaranteed; a write-back
 //!   captures the line as it leaves the store buffer, and a later fence of the same thread
 //!   guarantees what it captured. A compare-exchange guarantees nothing.
-//! - `Eadr`: what left the store buffer is durable.
+//! - `Eadr`: a store that has left the store buffer is durable.
 //! - `Process`: [`Crash::kill_image`] has everything; a power failure leaves any prefix of every
-//!   line since the last sync, [`Crash::random_image`] draws page by page.
+//!   line since the last sync. [`Crash::random_image`] draws page by page.
 //! - `relocate` (FFCCD, section 4.1), if the options say how it is built: a line that it stores to is marked,
-//!   the mark goes where the line's content goes, and what reached persistence is what a crash left marked.
-//! - `checklookup` (FFCCD, section 4.3), if the options say how large its parts are: filters and table are
-//!   volatile, each simulated thread has buffers of its own.
+//!   and the mark moves with the line's content. A line counts as reached if a crash left it marked.
+//! - `checklookup` (FFCCD, section 4.3), if the options give the sizes of its parts: filters and table are
+//!   volatile, and each simulated thread has buffers of its own.
 //! - A discarded line is old or zero until the next sync. Length and blocks of the device change
 //!   durably at once. Storing into discarded space panics, as it would fail on a full device.
 //!
@@ -92,7 +92,7 @@ pub use explore::report::{Finding, Report};
 pub use explore::story::{Passed, Story};
 pub use explore::swarm::SwarmOptions;
 pub use explore::walker::CrashState;
-/// How large the parts of a medium's `checklookup` are, and how often each had the answer.
+/// The sizes of the parts of a medium's `checklookup`, and how often each had the answer.
 pub use firn_hardware::lookup::{Sizes as LookupSizes, counts::LookupCounts};
 /// How a medium's `relocate` is built.
 pub use firn_hardware::relocate::Unit as RelocateUnit;

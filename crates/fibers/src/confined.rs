@@ -1,11 +1,11 @@
-//! State that fibers share without a lock: they take turns on one OS thread.
+//! State that fibers share without a lock, because they take turns on one OS thread.
 #![allow(unsafe_code)]
 
 use core::cell::RefCell;
 use core::ptr;
 
 thread_local! {
-    /// Its address tells OS threads apart that live at the same time.
+    /// Its address identifies an OS thread among those alive.
     static HERE: u8 = const { 0 };
 }
 
@@ -14,20 +14,20 @@ fn here() -> usize {
     HERE.with(|here| ptr::from_ref(here).addr())
 }
 
-/// A value that only the OS thread that made it may touch, though anyone may hold it. A check costs a
-/// comparison, where a lock costs two locked instructions.
+/// A value that only the OS thread that made it may touch, though any thread may hold it. A check costs a comparison; a
+/// lock would cost two locked instructions.
 pub struct Confined<T> {
     home: usize,
     value: RefCell<T>,
 }
 
-// SAFETY: `with` is the only way to the value through a shared reference, and it panics on every OS thread but
-// the one that made it; so no two threads ever touch it at once. A thread that has ended may share its address
-// with a later one, which then is the only one that may. `T: Send` lets the value be dropped elsewhere.
+// SAFETY: `with` is the only way to the value through a shared reference, and it panics on every OS thread but the one
+// that made the value, so no two threads ever touch it at once. If that thread has ended, a later one may get its
+// address and is then the only one with access. `T: Send` lets the value be dropped elsewhere.
 unsafe impl<T: Send> Sync for Confined<T> {}
 
 impl<T> Confined<T> {
-    /// A value of this OS thread's.
+    /// A value of the calling OS thread.
     pub fn new(value: T) -> Self {
         Self {
             home: here(),
@@ -41,7 +41,7 @@ impl<T> Confined<T> {
         self.home == here()
     }
 
-    /// Touches the value. Panics on another OS thread, and inside itself.
+    /// Touches the value. Panics on another OS thread, and when called from within itself.
     #[inline(always)]
     pub fn with<R>(&self, touch: impl FnOnce(&mut T) -> R) -> R {
         assert!(

@@ -1,7 +1,7 @@
 //! A coroutine that any memory operation inside it can suspend.
 //!
-//! A medium's operation has no argument through which the coroutine's yielder could reach it, so its address is
-//! kept in a thread-local; its dereference is unsafe code.
+//! A medium's operation has no argument that could carry the coroutine's yielder. So the yielder's address is kept in a
+//! thread-local, and dereferencing it is unsafe code.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -15,14 +15,14 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 thread_local! {
     /// The yielder of the fiber that runs on this OS thread, or null.
     static RUNNING: Cell<*const Yielder<(), ()>> = const { Cell::new(ptr::null()) };
-    /// Stacks of ended fibers, to be used again.
+    /// Stacks of ended fibers, kept for reuse.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Stacks kept for reuse.
+/// How many stacks are kept for reuse.
 const SPARE_STACKS: usize = 32;
 
-/// What resuming a fiber came to.
+/// How a fiber's run ended.
 pub enum Progress {
     /// It suspended itself.
     Suspended,
@@ -32,7 +32,7 @@ pub enum Progress {
     Panicked(Box<dyn Any + Send>),
 }
 
-/// A job on a stack of its own. Dropping a suspended one unwinds its stack.
+/// A job on a stack of its own. Dropping a suspended fiber unwinds its stack.
 pub struct Fiber(Option<Coroutine<(), (), (), DefaultStack>>);
 
 impl Fiber {
@@ -80,7 +80,7 @@ impl Drop for Fiber {
     fn drop(&mut self) {
         if let Some(mut coroutine) = self.0.take() {
             let before = RUNNING.replace(ptr::null());
-            // Whatever a destructor throws while it unwinds ends with the fiber.
+            // A panic of a destructor during the unwinding ends with the fiber.
             let _ = catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()));
             RUNNING.set(before);
             if coroutine.done() {
@@ -91,7 +91,7 @@ impl Drop for Fiber {
 }
 
 fn keep(stack: DefaultStack) {
-    // At the exit of the OS thread the store of stacks may be gone already.
+    // When the OS thread exits, the thread-local may be gone already.
     let _ = STACKS.try_with(|stacks| {
         let mut stacks = stacks.borrow_mut();
         if stacks.len() < SPARE_STACKS {
@@ -105,14 +105,13 @@ pub fn inside() -> bool {
     !RUNNING.get().is_null()
 }
 
-/// Gives control back to whoever resumed the fiber that the caller runs in.
+/// Gives control back to the code that resumed the caller's fiber.
 pub fn suspend() {
     let yielder = RUNNING.get();
     assert!(!yielder.is_null(), "only a fiber can be suspended");
-    // SAFETY: RUNNING is set by the body of a fiber to the yielder that lives on the fiber's own
-    // stack for as long as the body runs; `resume` and `drop` clear it when they enter a fiber and
-    // restore it when they leave, so a non-null value is the yielder of the fiber whose body is
-    // executing this call.
+    // SAFETY: a fiber's body sets RUNNING to its yielder, which lives on the fiber's own stack for as long as the body
+    // runs. `resume` and `drop` clear RUNNING when they enter a fiber and restore it when they leave, so a non-null
+    // value is the yielder of the fiber whose body is executing this call.
     unsafe { (*yielder).suspend(()) };
     RUNNING.set(yielder);
 }

@@ -15,17 +15,17 @@ thread_local! {
     static FLEETS: RefCell<BTreeMap<(u64, usize), Fiber>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// Keeps the fiber of a thread of a medium.
+/// Keeps the fiber of a medium's thread.
 pub fn put(medium: u64, thread: usize, fiber: Fiber) {
     FLEETS.with_borrow_mut(|fleets| fleets.insert((medium, thread), fiber));
 }
 
-/// Takes the fiber of a thread out, to resume it.
+/// Takes out the fiber of a medium's thread, to resume it.
 pub fn take(medium: u64, thread: usize) -> Option<Fiber> {
     FLEETS.with_borrow_mut(|fleets| fleets.remove(&(medium, thread)))
 }
 
-/// Takes any fiber of a medium out, to drop it.
+/// Takes out any fiber of a medium, to drop it.
 fn take_any(medium: u64) -> Option<Fiber> {
     FLEETS
         .try_with(|fleets| {
@@ -47,9 +47,9 @@ pub fn drop_all(medium: u64) {
 /// Payload of the panic that ends a wait.
 struct WaitEnds;
 
-/// Gets whoever waits outside all threads off a medium that is dead, as nothing there ends the wait: unwinds the
-/// stack. If that is being done already, a destructor waits, and what it waits for is held by a thread that has not
-/// been unwound yet: drops one. Returns whether there was one.
+/// Ends a wait outside all threads of a dead medium, which nothing else would end, by unwinding the caller's stack. If
+/// that stack is unwinding already, a destructor waits for something that a thread holds which is not unwound yet; then
+/// drops one fiber. Returns whether there was one.
 pub fn end_wait(medium: u64) -> bool {
     if !panicking() {
         resume_unwind(Box::new(WaitEnds));
@@ -57,7 +57,7 @@ pub fn end_wait(medium: u64) -> bool {
     take_any(medium).map(drop).is_some()
 }
 
-/// Whether a panic only ended a wait.
+/// Whether a panic did no more than end a wait.
 pub fn is_end_of_wait(panic: &(dyn Any + Send)) -> bool {
     panic.is::<WaitEnds>()
 }

@@ -1,11 +1,11 @@
-//! Simulated threads on one OS thread: what media that simulate them have in common.
+//! Simulated threads on one OS thread: the common code of the media that simulate them.
 //!
 //! ```text
 //! fiber      a job that any operation inside it can suspend
-//! fleet      the suspended ones of each medium
-//! panic      what a job said that panicked
-//! confined   what only the OS thread that made it may touch
-//! prefetch   what the host will be asked for soon
+//! fleet      the suspended fibers of each medium
+//! panic      the message of a panic
+//! confined   values that only the OS thread that made them may touch
+//! prefetch   hints to the host's processor
 //! ```
 
 mod confined;

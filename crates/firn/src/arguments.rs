@@ -236,7 +236,7 @@ pub struct Limit {
     pub on: On,
 }
 
-/// How many bytes, or as many as there are.
+/// A number of bytes, or no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes(pub Option<u64>);
 
@@ -302,7 +302,7 @@ pub struct Delete {
     pub on: On,
 }
 
-/// Which map of the pool.
+/// Selects a map of the pool.
 #[derive(Args, Debug)]
 pub struct MapName {
     /// The root that names the map, if a pool has several
@@ -310,7 +310,7 @@ pub struct MapName {
     pub name: String,
 }
 
-/// What the pool may lie on.
+/// File systems that the pool may lie on.
 #[derive(Args, Debug)]
 pub struct On {
     /// Accepts any file system, even if a full disk may kill the program (SIGBUS): btrfs, overlayfs, NFS

@@ -12,10 +12,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use crate::figures::count;
 use crate::output;
 
-/// Work that is done sooner is not worth a bar.
+/// Shorter work is not worth a bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
-/// As wide as the terminal: a bar that is wrapped is no bar.
+/// As wide as the terminal: a wrapped bar is useless.
 const WITH_TOTAL: &str = "{msg} [{wide_bar}] {percent:>3} %, {eta} left";
 const WITHOUT_TOTAL: &str = "{msg} {spinner} {steps}";
 
@@ -25,10 +25,10 @@ pub struct Bars {
     work: Option<Work>,
 }
 
-/// A bar, hidden until a thread has waited long enough.
+/// A bar, hidden until the work has taken long enough.
 struct Work {
     bar: ProgressBar,
-    /// Dropping it ends the waiting.
+    /// Dropping it ends the wait.
     done: Option<mpsc::Sender<()>>,
     waiting: Option<JoinHandle<()>>,
 }
@@ -73,7 +73,7 @@ impl Work {
     }
 }
 
-/// How many steps are done; nothing for work that does not say.
+/// The number of steps done; nothing for work that reports none.
 fn steps(state: &ProgressState, text: &mut dyn fmt::Write) {
     if state.pos() > 0 {
         // A bar that cannot be written is not worth an error.
@@ -84,7 +84,7 @@ fn steps(state: &ProgressState, text: &mut dyn fmt::Write) {
 impl Drop for Work {
     fn drop(&mut self) {
         drop(self.done.take());
-        // A thread that panicked has drawn no bar, and that is all.
+        // A thread that panicked has drawn no bar; nothing else is lost.
         let _ = self.waiting.take().map(JoinHandle::join);
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! The bench, printed.
+//! The bench command: prints the lab's measurements.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ Examples:
   firn bench --machine --only mix --only random
   firn bench --machine=thynvm --json";
 
-/// Operations of a block, and of one on a simulated machine.
+/// Operations of a block, on this machine and on a simulated one.
 const OPERATIONS: u64 = 20_000;
 const SIMULATED_OPERATIONS: u64 = 2_000_000;
 /// Where the rivals' sources lie in a checkout.
@@ -75,7 +75,7 @@ pub struct Bench {
     /// Reopens this pool and writes to it until killed: what the bench calls itself for
     #[arg(long, value_name = "POOL", hide = true)]
     pub reopen: Option<PathBuf>,
-    /// Makes that pool instead, with so many entries
+    /// Makes that pool instead, with this many entries
     #[arg(long, value_name = "N", hide = true, requires = "reopen")]
     pub fill: Option<u64>,
     /// With a cycle of the collector open
@@ -146,7 +146,7 @@ impl Bench {
     }
 }
 
-/// Cargo and the checkout that the current directory lies in, if it does.
+/// Cargo and the checkout that contains the current directory, if there is one.
 fn build() -> Option<Build> {
     let here = std::env::current_dir().ok()?;
     let holds = |dir: &&Path| dir.join(RIVALS).is_file();

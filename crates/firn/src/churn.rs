@@ -1,4 +1,4 @@
-//! `firn churn`: its arguments, and what it says.
+//! `firn churn`: its arguments, and its output.
 
 use std::path::PathBuf;
 
@@ -65,7 +65,7 @@ pub struct Churn {
     pub on: On,
 }
 
-/// Two ratios and a colon between them.
+/// Parses two ratios with a colon between them.
 fn ratios(text: &str) -> Result<(f64, f64), String> {
     let parsed = text.split_once(':').and_then(|(trigger, target)| {
         let ratio = |text: &str| text.trim().parse::<f64>().ok();

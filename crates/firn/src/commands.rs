@@ -51,7 +51,7 @@ pub fn load(load: &Load, output: &mut Output) -> Result<Verdict, Failure> {
     Ok(Verdict::Well)
 }
 
-/// Where entries come from.
+/// The source of entries.
 enum Source {
     Tree(PathBuf),
     File(PathBuf, File),
@@ -91,7 +91,7 @@ impl Source {
         match self {
             Self::Tree(root) => firn_tools::load_tree(store, &root, bars),
             Self::File(path, file) => {
-                // A pipe has no length that means anything.
+                // Only a regular file has a meaningful length.
                 let metadata = file.metadata().ok().filter(|m| m.is_file());
                 let bytes = metadata.map(|m| m.len());
                 let input = LineInput {
@@ -166,7 +166,7 @@ pub fn scan(scan: &Scan, output: &mut Output) -> Result<Verdict, Failure> {
             left > 0 && printed.is_ok()
         })
     };
-    // The pool is closed whatever became of the output.
+    // The pool is closed even if printing failed.
     let closed = store.close();
     scanned?;
     printed?;
@@ -194,7 +194,7 @@ pub fn delete(delete: &Delete, output: &mut Output) -> Result<Verdict, Failure> 
     Ok(verdict(missing == 0))
 }
 
-/// Deletes the keys that are named; returns how many were there, and how many were not.
+/// Deletes the named keys. Returns how many were there, and how many were not.
 fn delete_keys(store: &mut Store, delete: &Delete) -> Result<(u64, u64), ToolError> {
     let keys: Vec<&[u8]> = delete.keys.iter().map(|key| key.as_bytes()).collect();
     let there = store.remove_all(&keys)?;

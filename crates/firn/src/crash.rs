@@ -1,4 +1,4 @@
-//! Campaigns of crashes: their arguments, and what they print.
+//! Campaigns of crashes: their arguments, and their output.
 
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ Examples:
   firn crash --structure list --plant entry-fence
   firn crash --replay firn-crash-list-piggyback-adr.json";
 
-/// Settings that a finding's file or a log has itself.
+/// Options that a finding's file or a log already fixes.
 const OF_CAMPAIGNS: [&str; 16] = [
     "settings",
     "structure",
@@ -73,7 +73,7 @@ const OF_CAMPAIGNS: [&str; 16] = [
     "plant",
     "out",
 ];
-/// What a list of settings says itself.
+/// Options that a list of settings already fixes.
 const OF_SETTINGS: [&str; 5] = ["structure", "scheme", "domain", "pool", "threads"];
 
 #[derive(Args, Debug)]
@@ -162,7 +162,7 @@ pub fn run(arguments: &Crash, output: &mut Output) -> Result<Verdict, Failure> {
         return tell_logs(&arguments.logs, output);
     }
     let campaign = campaign(arguments).map_err(LabError::from)?;
-    // What cannot be kept is told before the work.
+    // A failure to store findings is reported before the work begins.
     std::fs::read_dir(&arguments.out).map_err(|source| ToolError::File {
         path: arguments.out.clone(),
         doing: "opening the directory for findings",
@@ -211,7 +211,7 @@ fn verdict(ok: bool) -> Verdict {
     }
 }
 
-/// What panics while it is explored is a finding, and is told as one.
+/// Panics of an explorer thread are findings and are reported as such, so they print nothing.
 fn quieten() {
     let tell = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -263,7 +263,7 @@ fn settings(arguments: &Crash) -> Result<Vec<Setting>, CrashError> {
     Ok(settings)
 }
 
-/// What the names stand for, each once.
+/// The values of the names, each once.
 fn all<T>(
     names: &[String],
     named: impl Fn(&str) -> Result<T, CrashError>,
@@ -281,7 +281,7 @@ struct Kept<'r> {
     files: &'r [PathBuf],
 }
 
-/// What names a setting.
+/// The fields that name a setting.
 const OF_SETTING: [&str; 5] = ["structure", "scheme", "domain", "pool", "threads"];
 const OF_SEQUENCES: [&str; 5] = ["sequences", "states", "images", "states/s", "findings"];
 const OF_RUNS: [&str; 9] = [
@@ -359,7 +359,7 @@ fn setting(row: &Row) -> Vec<String> {
 fn of_sequences(row: &Row) -> Vec<String> {
     let mut findings = row.findings.to_string();
     if !row.exhaustive && row.findings == 0 {
-        // A limit cut it short, or images were drawn.
+        // A limit cut the exploration short, or images were drawn.
         findings.push_str(" (sampled)");
     }
     vec![
@@ -385,7 +385,7 @@ fn of_runs(row: &Row) -> Vec<String> {
     ]
 }
 
-/// A count that may have any number of digits.
+/// Prints a count of any number of digits.
 fn images(images: u128) -> String {
     match u64::try_from(images) {
         Ok(images) if images < 1_000_000_000 => count(images),

@@ -1,4 +1,4 @@
-//! Damaged pools: their arguments, and what is printed of them.
+//! Damaged pools: arguments and output.
 
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ Examples:
   firn damage --runs 20000 --structure avl,map
   firn damage --replay firn-damage-map-1.json";
 
-/// Settings that a file of damage has itself.
+/// Options that a file of damage already fixes.
 const OF_CAMPAIGNS: [&str; 6] = ["structure", "seconds", "runs", "seed", "corpus", "out"];
 
 #[derive(Args, Debug)]
@@ -102,7 +102,7 @@ fn verdict(ok: bool) -> Verdict {
     }
 }
 
-/// What panics over a damaged pool is a finding, and is told as one.
+/// Panics over a damaged pool are findings and are reported as such, so they print nothing.
 fn quieten() {
     let tell = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

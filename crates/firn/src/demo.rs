@@ -1,4 +1,4 @@
-//! The demo: its arguments, and what is printed of it.
+//! The demo: its arguments, and its output.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -76,7 +76,7 @@ pub struct DemoWriter {
     pub collect_pause_us: Option<u64>,
 }
 
-/// Things lost or found that are printed.
+/// Lost or unexpected entries that are printed.
 const MOST_PRINTED: usize = 20;
 
 pub fn run(demo: &Demo, output: &mut Output) -> Result<Verdict, Failure> {

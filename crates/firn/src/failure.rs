@@ -20,7 +20,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the reader of the output went away.
+    /// Whether the reader of the output has gone.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

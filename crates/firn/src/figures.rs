@@ -8,7 +8,7 @@ use firn_tools::{
     CollectorFigures, ConvertReport, CopyReport, DefragReport, LoadReport, Stat, StopBucket,
 };
 
-/// What `firn load` says.
+/// The output of `firn load`.
 pub fn loaded(report: &LoadReport) -> String {
     let mut text = format!(
         "{} entries ({} new) in {:.2} s, {} a second",
@@ -23,7 +23,7 @@ pub fn loaded(report: &LoadReport) -> String {
     text
 }
 
-/// What `firn copy` says.
+/// The output of `firn copy`.
 pub fn copied(report: &CopyReport) -> String {
     format!(
         "{} objects, {}; the file was {} long, the copy is {}",
@@ -34,7 +34,7 @@ pub fn copied(report: &CopyReport) -> String {
     )
 }
 
-/// What `firn defrag` says.
+/// The output of `firn defrag`.
 pub fn defragmented(report: &DefragReport) -> String {
     let mut lines = before_and_after(report);
     lines.extend(done(report));
@@ -45,7 +45,7 @@ pub fn defragmented(report: &DefragReport) -> String {
     lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 
-/// A name and what is said of it.
+/// A label and its text.
 type Line = (&'static str, String);
 
 /// The pool before and after.
@@ -75,7 +75,7 @@ fn before_and_after(report: &DefragReport) -> Vec<Line> {
     ]
 }
 
-/// What the collector did, and how long it took.
+/// The collector's work, and the time it took.
 fn done(report: &DefragReport) -> [Line; 3] {
     let (after, work) = (&report.after, &report.work);
     let objects = format!(
@@ -94,7 +94,7 @@ fn done(report: &DefragReport) -> [Line; 3] {
     [("objects", objects), ("longest stop", stop), ("time", time)]
 }
 
-/// What it did not do, and the picture.
+/// The work it left undone, and the picture.
 fn left(report: &DefragReport) -> Vec<Line> {
     let mut lines = Vec::new();
     if !report.reached {
@@ -122,7 +122,7 @@ pub fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "none".into(), |ratio| format!("{ratio:.3}"))
 }
 
-/// What `firn map` says.
+/// The output of `firn map`.
 pub fn drawn(report: &MapReport) -> String {
     let pools: Vec<String> = report.pools.iter().map(pages).collect();
     let square = match report.pages_a_square {
@@ -149,7 +149,7 @@ fn pages(figures: &MapFigures) -> String {
     text
 }
 
-/// What `firn stat` says.
+/// The output of `firn stat`.
 pub fn stat(stat: &Stat) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
@@ -200,7 +200,7 @@ pub fn stat(stat: &Stat) -> String {
     text
 }
 
-/// What the collector has done, a line each; nothing if it has done nothing.
+/// The collector's work, one line per kind; empty if it has done nothing.
 fn collector(did: &CollectorFigures) -> Vec<(&'static str, String)> {
     if *did == CollectorFigures::default() {
         return Vec::new();
@@ -275,7 +275,7 @@ fn state(stat: &Stat) -> String {
     format!("{state}; {exact}")
 }
 
-/// What is said of a sound pool's version.
+/// The text about a sound pool's version.
 pub fn version(version: u32) -> String {
     format!(" (format version {version})")
 }

@@ -1,4 +1,4 @@
-//! The command line of Firn: takes arguments apart, calls the tools or the lab, prints what they say.
+//! The command line of Firn: parses arguments, calls the tools or the lab, prints their results.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -24,11 +24,11 @@ use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// An exploration opens and drops tens of thousands of pools a second, whose volatile parts are small.
+/// An exploration opens and drops tens of thousands of pools a second, all with small volatile parts.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What a command that ran to its end found.
+/// The result of a command that ran to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     /// All is well.
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(Verdict::Well) => ExitCode::SUCCESS,
         Ok(Verdict::Finding) => FINDING.into(),
-        // Whoever read the output has seen enough.
+        // The reader of the output has seen enough.
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             output::remark(&format!("firn: {failure}"));

@@ -59,7 +59,7 @@ impl Output {
         Ok(())
     }
 
-    /// Prints a line of any bytes, in parts.
+    /// Prints a line of arbitrary bytes, given in parts.
     pub fn bytes(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         for part in parts {
             self.stdout.write_all(part)?;
@@ -73,7 +73,7 @@ impl Output {
     }
 }
 
-/// Says something on standard error, as well as that goes.
+/// Prints a remark on standard error; failures are ignored.
 pub fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Papers again: arguments, and what is printed.
+//! Reproducing papers: arguments and output.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub struct Reproduce {
     pub seed: u64,
 }
 
-/// The paper of a name that was found among all.
+/// The paper of a name that the parser has accepted.
 fn paper(name: String) -> &'static Paper {
     Paper::named(&name).expect("it is one of the names")
 }

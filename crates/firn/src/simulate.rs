@@ -1,4 +1,4 @@
-//! Simulated machines: their arguments, and what is printed of them.
+//! Simulated machines: arguments and output.
 
 use clap::Args;
 use firn_lab::LabError;
@@ -123,12 +123,12 @@ fn print(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a phase did of something, an operation each.
+/// A phase's total divided by its operations.
 fn each(phase: &Phase, what: f64) -> String {
     format!("{:.1}", what / phase.operations.max(1) as f64)
 }
 
-/// A name of figures, as people read it.
+/// A figure's name in words.
 fn spoken(name: &str) -> String {
     name.replace('_', " ")
 }
@@ -176,7 +176,7 @@ fn print_phases(simulation: &Simulation, output: &mut Output) -> Result<(), Fail
     Ok(())
 }
 
-/// A table of named numbers: of each row what it is called, the phase that it is about, and its numbers.
+/// A table of named numbers. Each row has a label, the phase it belongs to, and its numbers.
 fn print_named(
     title: &str,
     rows: &[(String, &Phase, &Named)],
@@ -223,7 +223,7 @@ fn print_bytes(simulation: &Simulation, output: &mut Output) -> Result<(), Failu
     print_named(title, &rows, output)
 }
 
-/// Of devices that the machine's description has numbers for.
+/// Energy of the devices for which the machine's description has numbers.
 fn print_energy(simulation: &Simulation, output: &mut Output) -> Result<(), Failure> {
     let of = |phase: &Phase| [("NVM", phase.energy.nvm_nj), ("DRAM", phase.energy.dram_nj)];
     let known = |phase: &Phase| of(phase).into_iter().filter(|(_, energy)| energy.is_some());
@@ -316,7 +316,7 @@ pub fn machines(arguments: &Machines, output: &mut Output) -> Result<Verdict, Fa
     }
 }
 
-/// Each number of a machine, and where it comes from.
+/// Each number of a machine, with its source.
 fn numbers_of(machine: &str, output: &mut Output) -> Result<Verdict, Failure> {
     let numbers = simulation::machine_numbers(machine).map_err(LabError::from)?;
     if output.json() {
@@ -335,7 +335,7 @@ fn numbers_of(machine: &str, output: &mut Output) -> Result<Verdict, Failure> {
     Ok(Verdict::Well)
 }
 
-/// A line of each machine.
+/// One line per machine.
 fn all_machines(output: &mut Output) -> Result<Verdict, Failure> {
     let machines = simulation::machines().map_err(LabError::from)?;
     if output.json() {

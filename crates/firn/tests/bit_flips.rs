@@ -1,9 +1,8 @@
-//! Is a pool with flipped bits anywhere an answer or an error, in bounded time: never a panic, never
-//! a signal?
+//! Does a pool with bits flipped anywhere give an answer or an error, in bounded time: never a panic, never a signal?
 //!
-//! A child of this very binary opens, walks, checks, changes and closes damaged pools in memory, and
-//! says which one it begins; a signal or an endless loop ends the child, and the parent names the
-//! seed. To repeat one: `FIRN_FLIPS=SEED:1 cargo test -p firn --test bit_flips child -- --nocapture`.
+//! A child of this very binary opens, walks, checks, changes and closes damaged pools in memory, and names each one as
+//! it begins. A signal or an endless loop ends the child, and the parent names the seed. To repeat one:
+//! `FIRN_FLIPS=SEED:1 cargo test -p firn --test bit_flips child -- --nocapture`.
 
 use std::io::{BufRead, BufReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +19,7 @@ use firn_structures::Map;
 use firn_structures::map::Scan;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
-/// What the child is to do: the first seed and the number of seeds, with a colon between.
+/// The child's work: the first seed and the number of seeds, with a colon between.
 const PLAN: &str = "FIRN_FLIPS";
 /// Time for one damaged pool.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -30,7 +29,7 @@ const MAP: &str = "map";
 
 type Frames = Vec<(u64, Vec<u8>)>;
 
-/// The frames of a pool that hold anything, and its length.
+/// The non-empty frames of a pool, and its length.
 struct Image {
     frames: Frames,
     len: u64,
@@ -44,8 +43,7 @@ fn key(i: u64) -> Vec<u8> {
     format!("key/{:04}", i * 7 % 1000).into_bytes()
 }
 
-/// A pool with a map of keys and values of many sizes, some of which are gone; closed, or as a crash
-/// leaves it.
+/// A pool with a map of keys and values of many sizes, some of them deleted; closed, or as a crash leaves it.
 fn build(close: bool) -> Image {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
@@ -103,7 +101,7 @@ fn damaged(image: &Image, rng: &mut Rng) -> Mapped {
     medium
 }
 
-/// Where a bit is flipped: mostly where something is, often in what describes the rest.
+/// Where a bit is flipped: mostly in used bytes, often in those that describe the rest.
 fn address(image: &Image, rng: &mut Rng) -> u64 {
     let near = |at: VirtAddr, bytes: u64, rng: &mut Rng| at.0 + rng.u64(0..bytes);
     match rng.u32(0..10) {
@@ -117,7 +115,7 @@ fn address(image: &Image, rng: &mut Rng) -> u64 {
         6 => rng.u64(0..image.len),
         _ => {
             let (index, frame) = &image.frames[rng.usize(0..image.frames.len())];
-            // A word that is something, if one is found soon.
+            // A non-zero word, if one is found soon.
             let word = (0..64)
                 .map(|_| rng.usize(0..frame.len() / 8) * 8)
                 .find(|&w| frame[w..w + 8] != [0; 8]);
@@ -135,7 +133,7 @@ fn damage(word: u64, rng: &mut Rng) -> u64 {
     }
 }
 
-/// Everything that one does with a pool. Errors are fine.
+/// Everything that a program does with a pool. Errors are fine.
 ///
 /// Errors: it cannot be opened.
 fn use_pool(medium: Mapped, rng: &mut Rng) -> Result<(), OpenError> {
@@ -222,7 +220,7 @@ fn child() {
     println!("seed end");
 }
 
-/// Runs the child on `count` seeds from `first`; returns what went wrong.
+/// Runs the child on `count` seeds from `first`. Returns what went wrong.
 fn run(first: u64, count: u64) -> Result<(), String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture", "--test-threads=1"])
@@ -241,7 +239,7 @@ fn run(first: u64, count: u64) -> Result<(), String> {
         }
     });
     let mut last = "none".to_owned();
-    // A child that ended closes the channel.
+    // A child that has ended closes the channel.
     let outcome = loop {
         match told.recv_timeout(2 * LIMIT) {
             Ok(seed) => last = seed,

@@ -5,7 +5,7 @@
 pub(crate) struct Writer(pub Vec<u8>);
 
 impl Writer {
-    /// An empty record that will have about so many bytes.
+    /// An empty record with room for about this many bytes.
     pub fn with_room(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
@@ -35,7 +35,7 @@ impl Writer {
     }
 }
 
-/// Takes fields off a record; `None` once it is exhausted or malformed.
+/// Takes fields off a record. Returns `None` once the record is exhausted or malformed.
 pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -1,8 +1,8 @@
 //! Size classes.
 //!
-//! Slots go in 16-byte steps up to 512 bytes, one frame a run. Above, sixteen classes a doubling up
-//! to 32 KiB, in runs of several frames: rounding wastes at most 1/17, a run's tail at most 1/16.
-//! Objects above the last class take whole frames.
+//! Slots of up to `FINE_MAX_BYTES` come in steps of [`GRAIN_BYTES`], with one frame per run. Above, there are `STEPS`
+//! classes per doubling up to [`MAX_SLOT_BYTES`], in runs of several frames: rounding wastes at most 1/17, a run's tail
+//! at most 1/16. Objects above the last class take whole frames.
 
 use firn_units::FRAME_BYTES;
 
@@ -12,13 +12,13 @@ pub const CLASSES: usize = 128;
 pub const MAX_SLOT_BYTES: u64 = 32 << 10;
 /// Step of the small classes, and the alignment of every object, in bytes.
 pub const GRAIN_BYTES: u64 = 16;
-/// Largest slot of the 16-byte steps.
+/// Largest slot of the small classes.
 const FINE_MAX_BYTES: u64 = 512;
-/// Number of classes in 16-byte steps.
+/// Number of small classes.
 const FINE_CLASSES: usize = (FINE_MAX_BYTES / GRAIN_BYTES) as usize;
-/// Classes from one power of two to the next.
+/// Classes per doubling above the small ones.
 const STEPS: u64 = 16;
-/// Slots a run has at most: the bits of a frame's bitmap.
+/// Most slots of a run: the bits of a frame's bitmap.
 pub const MAX_SLOTS: u64 = 256;
 
 /// A size class.
@@ -107,7 +107,7 @@ impl Class {
         ))
     }
 
-    /// The class of this index, below [`CLASSES`].
+    /// The class with this index, if there is one.
     #[inline]
     pub const fn from_index(index: usize) -> Option<Self> {
         if index < CLASSES {
@@ -141,14 +141,14 @@ impl Class {
         u64::from(SHAPES[self.index()].slots)
     }
 
-    /// Which slot the byte `offset` of a run lies in. May be one too many for offsets in the tail.
+    /// The slot that holds the byte `offset` of a run. May be one too high for offsets in the tail.
     #[inline(always)]
     pub fn slot_of(self, offset: u64) -> u64 {
         (offset * u64::from(SHAPES[self.index()].reciprocal)) >> 32
     }
 
-    /// Whether a slot begins `offset` bytes behind the start of a run, a multiple of [`GRAIN_BYTES`], and lies
-    /// in the run's first frame with all of its bytes.
+    /// Whether a slot begins `offset` bytes after the start of a run, a multiple of [`GRAIN_BYTES`], and lies entirely
+    /// in the run's first frame.
     #[inline(always)]
     pub fn starts_in_first_frame(self, offset: u64) -> bool {
         let grain = offset / GRAIN_BYTES;
@@ -163,10 +163,10 @@ impl Class {
 }
 
 const WORD_BITS: u64 = u64::BITS as u64;
-/// Words of one bit for each grain of a frame.
+/// Words that hold one bit for each grain of a frame.
 const FRAME_WORDS: usize = (FRAME_BYTES / GRAIN_BYTES / WORD_BITS) as usize;
 
-/// Of each class, a bit for each grain of a run's first frame at which a slot begins that ends there too.
+/// For each class, a bit for each grain of a run's first frame at which a slot begins that also ends in that frame.
 static STARTS: [[u64; FRAME_WORDS]; CLASSES] = {
     let mut starts = [[0; FRAME_WORDS]; CLASSES];
     let mut class = 0;

@@ -1,8 +1,8 @@
-//! What may be wrong with bytes that claim to be a pool.
+//! Errors in bytes that claim to be a pool.
 
 use thiserror::Error;
 
-/// Bytes that are not what this version of the format says.
+/// The bytes do not conform to this version of the format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -18,7 +18,7 @@ pub enum FormatError {
         found: u32,
         /// The oldest version that this crate reads.
         oldest: u32,
-        /// The newest, which it writes.
+        /// The newest version, which this crate writes.
         newest: u32,
     },
     /// A checksum does not match.
@@ -36,7 +36,7 @@ pub enum FormatError {
         what: &'static str,
         /// Its address in the pool.
         at: u64,
-        /// What was found.
+        /// The value found.
         found: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Frame words: what each 4 KiB frame is used for.
+//! Frame words: the use of each frame.
 
 use firn_units::VirtAddr;
 
@@ -6,7 +6,7 @@ use crate::FormatError;
 use crate::class::{CLASSES, Class};
 use crate::sealed::Seal;
 
-/// What a frame is used for. A free frame's word is zero.
+/// The use of a frame. A free frame's word is zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameUse {
     /// Nothing.
@@ -18,14 +18,14 @@ pub enum FrameUse {
         /// Frames of the object.
         frames: u64,
     },
-    /// Part of the overflow of a lane. Holds no object, and is free once the pool is opened anew.
+    /// Part of a lane's overflow. Holds no object, and is free once the pool is reopened.
     Log,
     /// Part of the collector's plan. Holds no object, and is free while no cycle is open.
     Plan,
-    /// Address space of a cycle that has ended, whose references may still be around: what it emptied, and its
+    /// Address space of a retained cycle, which old references may still name: the frames that it emptied, and its
     /// plan. Holds no object, and is free once no such plan names it.
     Kept,
-    /// A further frame of a run or of an object.
+    /// A later frame of a run or of a large object.
     Tail {
         /// Distance to the first frame.
         back: u64,
@@ -33,7 +33,7 @@ pub enum FrameUse {
 }
 
 const KIND_BITS: u32 = 4;
-/// Bit of a kind: the run is a destination of the open cycle, and free if there is none.
+/// Bit of a kind: the run is a destination of the open cycle; it is free if no cycle is open.
 const RESERVED: u64 = 8;
 const SLOTS: u64 = 1;
 const LARGE: u64 = 2;
@@ -41,10 +41,10 @@ const LOG: u64 = 3;
 const TAIL: u64 = 4;
 const PLAN: u64 = 5;
 const KEPT: u64 = 6;
-/// Frames that an object may have at most.
+/// Most frames of an object.
 pub const MAX_FRAMES: u64 = 1 << 32;
 
-/// The words of runs by their class.
+/// The words of runs, by class.
 static RUNS: [u64; CLASSES] = {
     let mut words = [0; CLASSES];
     let mut index = 0;
@@ -57,15 +57,15 @@ static RUNS: [u64; CLASSES] = {
     words
 };
 
-/// The word of a run of this class, ready: comparing with it tells as much as reading the word that was
-/// found, and takes one load.
+/// The precomputed word of a run of this class. Comparing a word with it tells as much as decoding the word, and takes
+/// one load.
 #[inline(always)]
 pub fn run_word(class: Class) -> u64 {
     RUNS[class.index()]
 }
 
-/// The class of the run whose word this is; `None` for every other word. Takes one load, as comparing
-/// with [`run_word`] does.
+/// The class of the run that has this word; `None` for any other word. Takes one load, like a comparison with
+/// [`run_word`].
 #[inline(always)]
 pub fn class_of_run(word: u64) -> Option<Class> {
     let class = Class::from_index((word >> KIND_BITS) as usize & (CLASSES - 1))?;
@@ -78,13 +78,13 @@ impl FrameUse {
         self.word_with(0)
     }
 
-    /// The word of the first frame of a run that a cycle of the collector fills: the run counts only
-    /// while that cycle is open.
+    /// The word of the first frame of a run that a cycle of the collector fills. The run counts only while that cycle
+    /// is open.
     pub fn to_reserved_word(self) -> u64 {
         self.word_with(RESERVED)
     }
 
-    /// Whether the word, which is sound, is that of a run that a cycle fills.
+    /// Whether this word, which is sound, belongs to a run that a cycle fills.
     pub fn is_reserved(word: u64) -> bool {
         word & RESERVED != 0
     }
@@ -102,7 +102,7 @@ impl FrameUse {
         Seal::Frame.seal(kind | flag | (operand << KIND_BITS))
     }
 
-    /// Reads the word that was found at `at`.
+    /// Reads the word found at `at`.
     #[inline]
     pub fn from_word(word: u64, at: VirtAddr) -> Result<Self, FormatError> {
         if word == 0 {

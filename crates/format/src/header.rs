@@ -31,13 +31,13 @@ impl TypeId {
     pub const LIMIT: u32 = 1 << TYPE_BITS;
 }
 
-/// The object was replaced by a newer version of its type; its first word says where it is.
+/// The object was replaced by a newer version of its type. Its first word leads to the replacement.
 pub const FLAG_FORWARDED: u64 = 1;
 
 /// A header: type, flags, scratch bits that belong to other runtimes, and slack.
 ///
-/// Slack is how many bytes of the slot the program did not ask for, so that the requested size of
-/// any object is known without its type.
+/// Slack is the number of bytes of the slot that the program did not ask for. With it, the requested size of any object
+/// is known without its type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ObjectHeader(pub u64);
 

@@ -3,16 +3,16 @@
 //! A lane belongs to one session at a time. Under redo it is a ring of slots with one entry each:
 //!
 //! ```text
-//! word 0  number of the transaction, never reused
-//! word 1  W: all numbers below are durable at home
-//! word 2  payload words, and above bit 48 the number of overflow extents
+//! word 0  LSN of the transaction, never reused
+//! word 1  W: all lower LSNs are durable at home
+//! word 2  payload words, and from bit 48 on the number of overflow extents
 //! word 3  checksum of words 0 to 2 and of the whole payload
-//! word 4  payload, or the extents (address, words) that hold what does not fit
+//! word 4  payload, or the extents (address, words) that hold a payload that does not fit
 //! ```
-//! Under undo it is a sequence of batches from its start, each with the same four words in front
-//! (word 1 is the batch's number within its transaction). A batch counts if its transaction is the
-//! one after the lane's `done` word and its checksum is right. A batch with bit 62 of word 1 says where the
-//! sequence goes on outside the lane: its payload is an address and a number of bytes.
+//! Under undo it is a sequence of batches from its start, each after the same four words (word 1 is the batch's number
+//! within its transaction). A batch counts if its transaction follows the one in the lane's `done` word and its
+//! checksum is right. A batch with bit 62 of word 1 says where the sequence continues outside the lane: its payload is
+//! an address and a number of bytes.
 //!
 //! The payload is a sequence of [`Record`]s.
 
@@ -21,14 +21,13 @@ use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 use crate::checksum;
 use crate::geometry::LANES_START;
 
-/// Lanes of a pool, and so sessions at one time.
+/// Lanes of a pool, and so the most sessions at one time.
 pub const LANES: usize = 64;
 /// Bytes of a lane.
 pub const LANE_BYTES: u64 = 32 << 10;
-/// Slots of a lane's ring. The protocol needs eight for one fence a transaction.
+/// Slots of a lane's ring. The protocol needs this many to manage with one fence per transaction.
 pub const SLOTS: usize = 8;
-/// Bytes of a slot: a line short of a page, so that the slots' first lines fall into different sets
-/// of a cache.
+/// Bytes of a slot: a line less than a page, so that the slots' first lines map to different cache sets.
 pub const SLOT_BYTES: u64 = 4096 - LINE_BYTES;
 /// Bytes of an undo log within its lane; the rest of the lane is its header.
 pub const UNDO_BYTES: u64 = SLOTS as u64 * SLOT_BYTES;
@@ -36,26 +35,26 @@ pub const UNDO_BYTES: u64 = SLOTS as u64 * SLOT_BYTES;
 pub const ENTRY_HEADER_WORDS: usize = 4;
 /// Payload words that fit into a slot.
 pub const SLOT_PAYLOAD_WORDS: usize = SLOT_BYTES as usize / 8 - ENTRY_HEADER_WORDS;
-/// Overflow extents that an entry may have.
+/// Most overflow extents of an entry.
 pub const MAX_EXTENTS: usize = SLOT_PAYLOAD_WORDS / 2;
 const EXTENT_SHIFT: u32 = 48;
 
 const _: () = assert!(SLOTS as u64 * SLOT_BYTES + LINE_BYTES <= LANE_BYTES);
 const _: () = assert!(LANES as u64 * LANE_BYTES <= firn_units::CHUNK_BYTES);
 
-/// Where a lane starts.
+/// The address of a lane.
 #[inline(always)]
 pub const fn lane_at(lane: usize) -> VirtAddr {
     VirtAddr(LANES_START.0 + lane as u64 * LANE_BYTES)
 }
 
-/// Where a slot of a lane starts.
+/// The address of a slot of a lane.
 #[inline(always)]
 pub const fn slot_at(lane: usize, slot: usize) -> VirtAddr {
     VirtAddr(lane_at(lane).0 + slot as u64 * SLOT_BYTES)
 }
 
-/// Where the sealed number of the lane's last finished undo transaction lies.
+/// The address of the sealed LSN of the lane's last finished undo transaction.
 pub const fn undo_done_at(lane: usize) -> VirtAddr {
     VirtAddr(lane_at(lane).0 + UNDO_BYTES)
 }
@@ -63,15 +62,15 @@ pub const fn undo_done_at(lane: usize) -> VirtAddr {
 /// The four words in front of a payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EntryHeader {
-    /// Number of the transaction.
+    /// LSN of the transaction.
     pub lsn: u64,
-    /// Redo: all numbers below are durable at home. Undo: number of the batch.
+    /// Redo: all lower LSNs are durable at home. Undo: number of the batch.
     pub watermark: u64,
     /// Words of the payload.
     pub payload_words: u64,
-    /// Overflow extents; zero if the payload follows at once.
+    /// Overflow extents; zero if the payload follows the header.
     pub extents: usize,
-    /// What [`EntryHeader::checksum`] must give.
+    /// The checksum that [`EntryHeader::checksum`] must compute.
     pub checksum: u64,
 }
 
@@ -82,7 +81,7 @@ impl EntryHeader {
         [self.lsn, self.watermark, self.sizes(), self.checksum]
     }
 
-    /// Reads the words; whether they mean anything only the checksum tells.
+    /// Reads the words. Only the checksum tells whether they mean anything.
     #[inline]
     pub fn from_words(words: [u64; ENTRY_HEADER_WORDS]) -> Self {
         Self {
@@ -98,8 +97,8 @@ impl EntryHeader {
         self.payload_words | (self.extents as u64) << EXTENT_SHIFT
     }
 
-    /// The checksum over the header's other words and the payload, which for an entry with extents
-    /// is their list followed by what they hold.
+    /// The checksum over the header's other words and the payload. The payload of an entry with extents is the list of
+    /// extents followed by their content.
     #[inline]
     pub fn checksum(self, payload: &[u8]) -> u64 {
         let seed = self.lsn ^ self.watermark.rotate_left(21) ^ self.sizes().rotate_left(42);
@@ -107,7 +106,7 @@ impl EntryHeader {
     }
 }
 
-/// Kind bits of a record's first word.
+/// Bits of a record's first word that hold its kind.
 const KIND_MASK: u64 = 7;
 const LINE: u64 = 1;
 const BITS: u64 = 2;
@@ -117,17 +116,17 @@ const SET: u64 = 6;
 const BYTES: u64 = 4;
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
 const MASK_SHIFT: u32 = 48;
-/// Words that one record has masks for at most.
+/// Most words for which one record has masks.
 const MAX_MASKS: usize = (1 << (64 - MASK_SHIFT)) - 1;
-/// Where a record of bytes has how many they are; below that, from `MASK_SHIFT` on, which byte of its word is the first.
+/// Shift of a byte record's length. The bits from `MASK_SHIFT` to there tell the first byte in its word.
 const LEN_SHIFT: u32 = 51;
-/// Bytes that one record of bytes may hold.
+/// Most bytes of one record of bytes.
 pub const MAX_RECORD_BYTES: u64 = (1 << (64 - LEN_SHIFT)) - 1;
 
 /// One change of a payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
-    /// Words of one line: `mask` says which, `words` holds them in ascending order.
+    /// Words of one line: `mask` selects them, `words` holds them in ascending order.
     Line {
         /// First byte of the line.
         at: VirtAddr,
@@ -152,27 +151,26 @@ pub enum Record<'a> {
         /// The words.
         words: &'a [u64],
     },
-    /// Bits of consecutive words, of each changed in one locked step, and of none of them the others.
+    /// Bits of consecutive words. Each word is changed in one locked step, which leaves its other bits alone.
     ///
     /// Since version 2.
     Masks {
         /// First word.
         at: VirtAddr,
-        /// Whether the bits are set, or cleared.
+        /// Whether the bits are set; otherwise they are cleared.
         set: bool,
-        /// Which, word by word.
+        /// The bits, word by word.
         masks: &'a [u64],
     },
-    /// Consecutive bytes, which begin and end anywhere. Other threads may store to the bytes beside them in the same
-    /// words.
+    /// Consecutive bytes, which begin and end anywhere. Other threads may store to neighbouring bytes of these words.
     ///
     /// Since version 2.
     Bytes {
         /// First byte.
         at: VirtAddr,
-        /// How many.
+        /// Number of bytes.
         len: u64,
-        /// The words that hold them. What these hold beside them says nothing.
+        /// The words that hold them. The other bytes of these words mean nothing.
         words: &'a [u64],
     },
 }
@@ -198,8 +196,8 @@ impl<'a> Record<'a> {
         payload.extend_from_slice(&[at.0 | BITS, set, clear]);
     }
 
-    /// Appends records for bits that are set, or cleared: words with bits, in ascending order, each once. A bit takes
-    /// two words at most, and one where most words of a table are among them.
+    /// Appends records that set or clear bits: words with bits, in ascending order, each once. A bit takes at most two
+    /// words, or one if most words of a table have bits.
     pub fn push_masks(payload: &mut Vec<u64>, set: bool, words: &[(VirtAddr, u64)]) {
         let kind = if set { SET } else { CLEARED };
         let mut rest = words;
@@ -210,7 +208,7 @@ impl<'a> Record<'a> {
             for &(word_at, mask) in rest {
                 let before = ((word_at.0 - at.0) / 8) as usize;
                 let skipped = before - (payload.len() - start);
-                // A word without a bit costs as much as a new record.
+                // A word without bits costs as much as a new record.
                 if skipped > 1 || before >= MAX_MASKS {
                     break;
                 }
@@ -229,7 +227,7 @@ impl<'a> Record<'a> {
         Self::push_zeros(payload, at, words.len()).copy_from_slice(words);
     }
 
-    /// Appends a range of zeros, which are returned to be overwritten.
+    /// Appends a range of zeros and returns them, to be overwritten.
     pub fn push_zeros(payload: &mut Vec<u64>, at: VirtAddr, words: usize) -> &mut [u64] {
         assert!(words < 1 << 16);
         payload.push(at.0 | RANGE | (words as u64) << MASK_SHIFT);
@@ -238,8 +236,8 @@ impl<'a> Record<'a> {
         &mut payload[start..]
     }
 
-    /// Appends a record for `len` bytes from `at` on, 1 to [`MAX_RECORD_BYTES`], and returns the words that hold them,
-    /// zeros to be overwritten: the first of them is the one in which `at` lies.
+    /// Appends a record for `len` bytes from `at` on, 1 to [`MAX_RECORD_BYTES`], and returns the words that hold them:
+    /// zeros, to be overwritten. The first one is the word that holds `at`.
     #[inline]
     pub fn push_bytes(payload: &mut Vec<u64>, at: VirtAddr, len: u64) -> &mut [u64] {
         assert!(len > 0 && len <= MAX_RECORD_BYTES);
@@ -250,7 +248,7 @@ impl<'a> Record<'a> {
         &mut payload[start..]
     }
 
-    /// Takes the first record off `payload`; `None` if there is none, or none that makes sense.
+    /// Takes the first record off `payload`; `None` if there is none, or if it makes no sense.
     #[inline]
     pub fn take(payload: &mut &'a [u64]) -> Option<Self> {
         let (&first, rest) = payload.split_first()?;
@@ -303,7 +301,7 @@ impl<'a> Record<'a> {
         Some(record)
     }
 
-    /// First byte and length of what the record changes.
+    /// First byte and length of the range that the record changes.
     #[inline]
     pub fn home(&self) -> (VirtAddr, u64) {
         match *self {
@@ -316,7 +314,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Words that hold `len` bytes, of which the first is byte `lead` of its word.
+/// Words that hold `len` bytes, the first of which is byte `lead` of its word.
 #[inline]
 const fn words_that_hold(lead: u64, len: u64) -> usize {
     (lead + len).div_ceil(WORD_BYTES) as usize
@@ -397,7 +395,7 @@ mod tests {
         assert_eq!(Record::take(&mut [0x1000 | BYTES].as_slice()), None, "none");
     }
 
-    /// What version 1 wrote, word by word.
+    /// The payload is as version 1 wrote it, word by word.
     #[test]
     fn records_of_version_1_read_as_before() {
         let payload = [0x0003_0000_0000_1003, 1, 2, 3];
@@ -408,7 +406,7 @@ mod tests {
         assert!(rest.is_empty());
     }
 
-    /// What the masks of a payload say, word by word, those without a bit left out.
+    /// The masks of a payload, word by word, without empty ones.
     fn masks_of(payload: &[u64]) -> Vec<(VirtAddr, bool, u64)> {
         let (mut rest, mut found) = (payload, Vec::new());
         while let Some(record) = Record::take(&mut rest) {

@@ -8,10 +8,10 @@
 //! ```
 //!
 //! A pool is position-independent: all addresses are bytes from its start. All integers are little
-//! endian. Blocks that hold nothing need not exist on the device, so a fresh pool is small there.
+//! endian. Blocks that hold nothing need not exist on the device, so a fresh pool takes little space.
 //!
-//! Every structure that the heap trusts carries a check: a checksum where it is written as a whole,
-//! twelve bits inside the word where it must change in one store.
+//! Every structure that the heap trusts carries a check: a checksum if it is written as a whole, or twelve bits inside
+//! the word if it must change in one store.
 #![forbid(unsafe_code)]
 
 pub mod class;
@@ -33,14 +33,14 @@ mod error;
 
 pub use error::FormatError;
 
-/// Version of this layout, which every pool has that is open for writing.
+/// Version of this layout. Every pool that is open for writing has it.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// The oldest version that is read. A pool of a version from here on is read as it is, and has
-/// [`FORMAT_VERSION`] once it was opened for writing; others are refused, see `FormatError::Version`.
+/// The oldest version that is read. A pool of this version or a later one is read as it is, and gets [`FORMAT_VERSION`]
+/// when it is opened for writing. Others are refused; see `FormatError::Version`.
 pub const OLDEST_FORMAT_VERSION: u32 = 1;
 
-/// The checksum of everything that is written as a whole: 64-bit XXH3.
+/// The checksum of every structure that is written as a whole: 64-bit XXH3.
 #[inline]
 pub fn checksum(bytes: &[u8], seed: u64) -> u64 {
     xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed)

@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! line 0    header: entries, units, scheme, checksum
-//! line 1..  one line an entry: a source run, where its survivors go, which slots survive
-//! then      one word a unit: one once the copy counts and the source no longer does
+//! line 1..  one line per entry: a source run, its survivors' destinations, which slots survive
+//! then      one word per unit: one once the copy counts and the source no longer does
 //! ```
-//! The survivors of a run go, in the order of their slots, to consecutive slots of one destination
-//! run, and from the split on to a second one (FFCCD section 4.3.1 has one destination page only, and
-//! stalls where two sparse pages do not fit into one). So a slot's destination follows from its rank
-//! among the survivors: an entry is a line for 4 KiB, where the printed table has 259 bytes.
+//! The survivors of a run move, in the order of their slots, to consecutive slots of one destination run, and from the
+//! split on to a second one (FFCCD section 4.3.1 has only one destination page, and stalls if two sparse pages do not
+//! fit into one). So a slot's destination follows from its rank among the survivors. An entry takes a line for 4 KiB,
+//! where the paper's table takes 259 bytes.
 //!
-//! The last word of the header names the plan before among those of kept cycles.
+//! The last word of the header names the previous plan among those of retained cycles.
 //!
-//! The phase word says whether a plan counts and where it lies; it is the last to become durable.
+//! The phase word says whether a plan counts and where it lies; it becomes durable last.
 
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, round_up};
 use xxhash_rust::xxh3::Xxh3;
@@ -23,9 +23,9 @@ use crate::{FormatError, checksum};
 
 /// Words of the header, and of an entry.
 pub const ENTRY_WORDS: usize = (LINE_BYTES / WORD_BYTES) as usize;
-/// Entries of a plan at most.
+/// Most entries of a plan.
 pub const MAX_ENTRIES: u64 = 1 << 24;
-/// Units of a plan at most.
+/// Most units of a plan.
 pub const MAX_UNITS: u64 = 1 << 28;
 
 const FRAME_BITS: u32 = 40;
@@ -33,12 +33,12 @@ const FRAME_MASK: u64 = (1 << FRAME_BITS) - 1;
 const LARGE: u64 = CLASSES as u64;
 const SEED: u64 = 0x6669_726e_706c_616e;
 
-/// What the collector does with the pool.
+/// The collector's phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Nothing: no plan counts.
+    /// No plan counts.
     Idle,
-    /// Objects move by the plan whose first frame this is.
+    /// Objects move by the plan that begins at this frame.
     Active(Frame),
     /// Every object of the plan has moved and no reference names its source any more; the source
     /// runs are being freed.
@@ -55,7 +55,7 @@ impl Phase {
         }
     }
 
-    /// Reads a sealed value that was found at `at`.
+    /// Reads a sealed value found at `at`.
     pub fn from_value(value: u64, at: VirtAddr) -> Result<Self, FormatError> {
         let plan = Frame(value >> 4);
         match value & 0xf {
@@ -117,29 +117,29 @@ impl PlanHeader {
         bytes.div_ceil(FRAME_BYTES)
     }
 
-    /// Where entry `index` of the plan at `plan` lies.
+    /// The address of entry `index` of the plan at `plan`.
     pub const fn entry_at(plan: Frame, index: u64) -> VirtAddr {
         VirtAddr(plan.start().0 + (1 + index) * LINE_BYTES)
     }
 
-    /// Where the plan at `plan` names the one of the kept cycle that ended before its own: its first frame, zero
-    /// for none.
+    /// The address at which the plan at `plan` names the previous retained cycle's plan, by its first frame; zero means
+    /// none.
     pub const fn before_at(plan: Frame) -> VirtAddr {
         VirtAddr(plan.start().0 + LINE_BYTES - WORD_BYTES)
     }
 
-    /// Frames of the plan that the entries take, without those that only settled words do.
+    /// Frames of the plan that hold entries, without those that hold only settled words.
     pub const fn entry_frames(&self) -> u64 {
         ((1 + self.entries) * LINE_BYTES).div_ceil(FRAME_BYTES)
     }
 
-    /// Where the settled words start.
+    /// The address of the first settled word.
     pub const fn settled_at(&self, plan: Frame) -> VirtAddr {
         Self::entry_at(plan, self.entries)
     }
 }
 
-/// The checksum over the words of all entries, taken piece by piece.
+/// The checksum over the words of all entries, computed piece by piece.
 pub struct EntriesChecksum(Xxh3);
 
 impl Default for EntriesChecksum {
@@ -149,12 +149,12 @@ impl Default for EntriesChecksum {
 }
 
 impl EntriesChecksum {
-    /// Takes in the words of the next entries.
+    /// Adds the words of the next entries.
     pub fn update(&mut self, words: &[u64]) {
         self.0.update(bytemuck::cast_slice(words));
     }
 
-    /// The checksum of what was taken in.
+    /// The checksum of all words added.
     pub fn value(&self) -> u64 {
         self.0.digest()
     }
@@ -172,16 +172,16 @@ pub struct Entry {
     pub source: Frame,
     /// Class of source and destinations; `None` for a large object.
     pub class: Option<Class>,
-    /// Run that the first survivors go to.
+    /// Run to which the first survivors move.
     pub first: Frame,
-    /// Slot of the first survivor there.
+    /// Slot there of the first survivor.
     pub first_slot: u64,
-    /// Survivors that go there; the others start the second run. Frames of the run where it is a
-    /// large object's.
+    /// Number of survivors that move there; the others fill the second run from its start. For a large object, the
+    /// frames of its run.
     pub split: u64,
-    /// Run that the survivors from the split on go to.
+    /// Run to which the survivors from the split on move.
     pub second: Frame,
-    /// Unit of the first survivor; the others follow.
+    /// Unit of the first survivor; the others' units follow.
     pub unit: u64,
     /// Bit i: slot i survives.
     pub survivors: [u64; BITMAP_WORDS as usize],
@@ -205,7 +205,7 @@ impl Entry {
         words
     }
 
-    /// Reads the entry at `at`, whose checksum is right.
+    /// Reads the entry at `at`, whose checksum was verified.
     pub fn from_words(words: &[u64; ENTRY_WORDS], at: VirtAddr) -> Result<Self, FormatError> {
         let range = || FormatError::Range {
             what: "an entry of the collector's plan",
@@ -232,7 +232,7 @@ impl Entry {
         Ok(entry)
     }
 
-    /// How many slots survive.
+    /// The number of surviving slots.
     #[inline]
     pub fn count(&self) -> u64 {
         self.survivors
@@ -241,7 +241,7 @@ impl Entry {
             .sum()
     }
 
-    /// Survivors below `slot`, if `slot` survives.
+    /// The number of survivors below `slot`, if `slot` survives.
     #[inline]
     pub fn rank(&self, slot: u64) -> Option<u64> {
         let (word, bit) = (slot as usize / 64, slot % 64);
@@ -275,7 +275,7 @@ impl Entry {
         None
     }
 
-    /// The slots that survive, in ascending order.
+    /// The surviving slots, in ascending order.
     pub fn slots(&self) -> impl Iterator<Item = u64> + use<'_> {
         self.survivors.iter().enumerate().flat_map(|(word, &bits)| {
             let mut left = bits;
@@ -287,7 +287,7 @@ impl Entry {
         })
     }
 
-    /// Run and slot that the survivor of this rank goes to.
+    /// Run and slot to which the survivor of this rank moves.
     #[inline]
     pub fn destination(&self, rank: u64) -> (Frame, u64) {
         if rank < self.split {

@@ -15,7 +15,7 @@ pub const TAG_MASK: u64 = 0xf;
 pub const ADDRESS_MASK: u64 = (1 << 48) - 1 - TAG_MASK;
 const ID_SHIFT: u32 = 48;
 
-/// Which pool a reference belongs to. Never zero.
+/// The pool that a reference belongs to. Never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct PoolId(pub u16);
 
@@ -39,7 +39,7 @@ impl RefWord {
         self.0 & !TAG_MASK == 0
     }
 
-    /// Where the object's header lies.
+    /// The address of the object's header.
     #[inline(always)]
     pub const fn address(self) -> VirtAddr {
         VirtAddr(self.0 & ADDRESS_MASK)
@@ -57,7 +57,7 @@ impl RefWord {
         (self.0 & TAG_MASK) as u8
     }
 
-    /// This reference with another tag, of which the low four bits count.
+    /// This reference with another tag. Only the tag's low four bits count.
     #[inline(always)]
     pub const fn with_tag(self, tag: u8) -> Self {
         Self(self.0 & !TAG_MASK | tag as u64 & TAG_MASK)

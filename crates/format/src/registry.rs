@@ -1,9 +1,8 @@
 //! The type registry: enough about every type to trace and print a pool without its program.
 //!
-//! Records follow each other from the registry's start to the sealed end word; each carries its
-//! length and checksum. A record is written and fenced before the end word moves past it. A later record of a
-//! number says more of the same type, or what became of it; a name has one version that is in use
-//! (`docs/decisions/type-layouts.md`).
+//! Records follow one another from the registry's start to the sealed end word; each carries its length and checksum. A
+//! record is written and fenced before the end word moves past it. A later record of a number adds facts about its
+//! type, or tells what became of it. Each name has one version in use (`docs/decisions/type-layouts.md`).
 
 use crate::bytes::{Reader, Writer};
 use crate::geometry::{REGISTRY, REGISTRY_BYTES};
@@ -12,12 +11,12 @@ use crate::{FormatError, checksum};
 
 /// Bytes in front of a record: its length and its checksum.
 pub const RECORD_HEADER_BYTES: usize = 16;
-/// More types than a pool's registry has room for; their numbers follow each other.
+/// More types than a pool's registry has room for. Their numbers are consecutive.
 pub const MOST_TYPES: u32 = (REGISTRY_BYTES / RECORD_HEADER_BYTES as u64) as u32;
 /// Longest name of a type or field, in bytes of UTF-8.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// What the bytes of a field are.
+/// The kind of a field's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum FieldKind {
@@ -33,39 +32,38 @@ pub enum FieldKind {
     Checked = 5,
     /// A structure of its own, without references.
     Nested = 6,
-    /// Anything, references among it: wherever two words hold the pool's 64-bit id and the position of a byte
-    /// of an object, they refer to that object. The field is the whole object, whatever its size.
+    /// Any content, with references in it: wherever two words hold the pool's 64-bit id and the position of a byte of
+    /// an object, they refer to that object. The field is the whole object, whatever its size.
     Pairs = 7,
 }
 
-/// What a record says about its type.
+/// A type's state, as a record declares it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum RecordState {
     /// The type is in use.
     Current = 1,
-    /// Objects of older versions are being turned into this one.
+    /// Objects of older versions are being converted to this one.
     Migrating = 2,
     /// The migration into this version is complete: no object of an older version is reachable.
     Migrated = 3,
 }
 
-/// One field, or an array of equal ones.
+/// One field, or an array of equal fields.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct FieldRecord {
     /// The field's name.
     pub name: String,
-    /// What it holds.
+    /// The kind of its content.
     pub kind: FieldKind,
     /// Bytes from the start of the object's body.
     pub offset: u32,
     /// Bytes of one element.
     pub size: u32,
-    /// Elements; 1 if it is no array.
+    /// Elements; 1 if it is not an array.
     pub count: u32,
-    /// For references the name of the type referred to, for nested structures their own name. Empty where the
-    /// program does not say it; `Refs` alone, in records of version 1, does not say what the array's references
-    /// lead to.
+    /// For references, the name of the type referred to; for nested structures, their own name. Empty if the program
+    /// does not say; `Refs` alone, in records of version 1, does not say what the array's references lead to.
     pub target: String,
     /// Digest of a nested structure's own fields; 0 for others, and in records of version 1.
     pub layout: u64,
@@ -76,7 +74,7 @@ pub struct FieldRecord {
 pub struct TypeRecord {
     /// Its number in object headers.
     pub id: TypeId,
-    /// What this record says; a later record of the same number overrules an earlier one.
+    /// The type's state. A later record of the number overrides an earlier one.
     pub state: RecordState,
     /// The type's name, unique together with the version.
     pub name: String,
@@ -106,7 +104,7 @@ impl TypeRecord {
             w.u32(field.count);
             w.text(&field.target);
         }
-        // Behind the fields, so that a record of version 1, which ends there, reads as one without digests.
+        // The digests follow the fields: a record of version 1, which ends here, then reads as one without digests.
         if self.fields.iter().any(|field| field.layout != 0) {
             self.fields.iter().for_each(|field| w.u64(field.layout));
         }
@@ -119,7 +117,7 @@ impl TypeRecord {
         record.0
     }
 
-    /// Takes the first record off `bytes`, which start `at` bytes into the registry.
+    /// Takes the first record off `bytes`, which begin `at` bytes into the registry.
     pub fn take(bytes: &mut &[u8], at: usize) -> Result<Self, FormatError> {
         let address = REGISTRY.bytes() + at as u64;
         let damaged = || FormatError::Checksum {
@@ -213,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The bytes of a record as version 1 wrote them.
+    /// A record as version 1 wrote it.
     const VERSION_1: [u8; 64] = [
         64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, // length, checksum
         16, 0, 0, 0, 1, 2, 0, 0, 0, 24, 0, 0, 0, // number, state, version, size

@@ -1,4 +1,4 @@
-//! The root table: names for the objects from which everything else is reached.
+//! The root table: names of the objects from which all others are reached.
 
 use firn_units::VirtAddr;
 
@@ -11,13 +11,12 @@ pub const ROOT_BYTES: u64 = 64;
 pub const MAX_ROOTS: usize = 256;
 /// Longest name, in bytes of UTF-8.
 pub const MAX_NAME_BYTES: usize = 40;
-/// Byte of a root's reference within it. The collector changes it by itself, so the checksum leaves
-/// it out.
+/// Offset of the reference within a root. The collector changes the reference by itself, so the checksum excludes it.
 pub const REFERENCE_AT: u64 = 48;
 
 const _: () = assert!(ROOTS.0 + ROOT_BYTES * MAX_ROOTS as u64 <= REGISTRY.0);
 
-/// Where a root lies.
+/// The address of a root.
 pub const fn root_at(index: usize) -> VirtAddr {
     VirtAddr(ROOTS.0 + index as u64 * ROOT_BYTES)
 }
@@ -44,7 +43,7 @@ impl Name {
         }))
     }
 
-    /// Whether it is that of a free place.
+    /// Whether this is the name of a free place.
     pub fn is_empty(&self) -> bool {
         self.0[0] == 0
     }
@@ -58,7 +57,7 @@ impl core::fmt::Display for Name {
     }
 }
 
-/// Where a word of a root's name lies.
+/// The address of a word of a root's name.
 pub const fn name_at(index: usize, word: usize) -> VirtAddr {
     VirtAddr(root_at(index).0 + word as u64 * 8)
 }
@@ -74,7 +73,7 @@ pub fn encode(name: &str, reference: u64) -> [u64; 8] {
     words
 }
 
-/// Name and reference of the root that was found at `at`; `None` if the place is free.
+/// Name and reference of the root found at `at`; `None` if the place is free.
 pub fn decode(words: &[u64; 8], at: VirtAddr) -> Result<Option<(String, u64)>, FormatError> {
     if words[..6].iter().all(|&w| w == 0) {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! Words that change in one store and still carry a check.
 //!
-//! A sealed word holds a value of 52 bits and, above it, 12 bits that depend on the value and on
-//! what the word is for. A word never tears, so a sealed word that does not open was damaged.
+//! A sealed word holds a value of [`VALUE_BITS`] bits and, above it, check bits that depend on the value and on the
+//! word's purpose. A word never tears, so a sealed word that does not open was damaged.
 
 use firn_units::VirtAddr;
 
@@ -12,27 +12,27 @@ pub const VALUE_BITS: u32 = 52;
 /// The largest sealed value.
 pub const MAX_VALUE: u64 = (1 << VALUE_BITS) - 1;
 
-/// What a sealed word is for; the check depends on it, so that words cannot be taken for another.
+/// The purpose of a sealed word. The check depends on it, so that one word cannot be taken for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub enum Seal {
-    /// All transaction numbers below are durable at home (protocol: `W_pool`).
+    /// All lower LSNs are durable at home (protocol: `W_pool`).
     Watermark = 1,
     /// The collector's phase.
     Phase = 2,
     /// End of the type registry, in bytes.
     RegistryEnd = 3,
-    /// Number of the last finished undo transaction of a lane.
+    /// LSN of a lane's last finished undo transaction.
     UndoDone = 4,
     /// A frame's state.
     Frame = 5,
     /// Length of the pool, in chunks.
     Length = 6,
-    /// Chunk from which frames were taken last: where to look for free ones first.
+    /// Chunk from which frames were last taken: the first place to look for free ones.
     Frontier = 7,
-    /// First frame of the plan of the kept cycle that ended last.
+    /// First frame of the plan of the latest retained cycle.
     Kept = 8,
-    /// In a kept plan, the plan that was kept before it.
+    /// In a retained plan, the plan of the previous retained cycle.
     KeptBefore = 9,
 }
 
@@ -77,7 +77,7 @@ impl Seal {
         }
     }
 
-    /// The value of the `word` that was read at `at`, or the error that says so.
+    /// The value of the `word` read at `at`, or the error if it is damaged.
     pub fn open_at(self, word: u64, at: VirtAddr) -> Result<u64, FormatError> {
         self.open(word).ok_or(FormatError::Checksum {
             what: self.what(),

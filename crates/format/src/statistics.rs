@@ -1,9 +1,8 @@
-//! The statistics page: counters that a running program keeps where others can read them.
+//! The statistics page: counters that a running program keeps where other processes can read them.
 //!
-//! A base block holds the sums up to the last open or trace; each lane adds its own changes to a
-//! block of its own by plain stores, so nothing is contended. Readers add all blocks up. Counters
-//! are signed differences in two's complement. They are exact after a clean close and after a
-//! trace; after a crash they may lag until the next trace or collection.
+//! A base block holds the sums up to the last open or trace. Each lane adds its own changes to its own block by plain
+//! stores, so nothing is contended. Readers add all blocks up. Counters are signed differences in two's complement.
+//! They are exact after a clean close and after a trace; after a crash they may lag until the next trace or collection.
 
 use firn_units::VirtAddr;
 
@@ -11,10 +10,10 @@ use crate::class::CLASSES;
 use crate::geometry::{STATISTICS, STATISTICS_BLOCK_BYTES};
 use crate::lane::LANES;
 
-/// Types whose objects are counted one by one; later ones share the last counter.
+/// Types whose objects are counted individually; later types share the last counter.
 pub const COUNTED_TYPES: usize = 120;
 
-/// What a word of a block counts.
+/// The counter in a word of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counter {
     /// Objects.
@@ -35,9 +34,9 @@ pub enum Counter {
     Starved,
     /// Cycles of the collector that have ended.
     Cycles,
-    /// Objects that the collector's cycles moved, whoever copied them.
+    /// Objects that the collector's cycles moved, whichever thread copied them.
     MovedObjects,
-    /// Bytes of these.
+    /// Bytes of these objects.
     MovedBytes,
     /// Frames of runs that cycles emptied.
     EmptiedFrames,
@@ -49,13 +48,13 @@ pub enum Counter {
     ReleasedBytes,
     /// Nanoseconds of a step of the collector: marking, summary, compaction, finish.
     StepNs(usize),
-    /// Nanoseconds of computation in the same steps.
+    /// CPU time of each of these steps, in nanoseconds.
     StepCpuNs(usize),
-    /// Nanoseconds that the world stood for the collector.
+    /// Nanoseconds for which the collector stopped the world.
     StoodNs,
     /// The longest of these stops.
     LongestStopNs,
-    /// Stops of the collector of at least 2^i nanoseconds and less than twice that.
+    /// The collector's stops of at least 2^i nanoseconds and less than twice that.
     StopBucket(usize),
     /// Objects of a slot class; the last index counts large objects.
     ClassObjects(usize),
@@ -129,7 +128,7 @@ impl Counter {
     }
 }
 
-/// Where a block starts; block 0 is the base, block 1 + n belongs to lane n.
+/// The address of a block. Block 0 is the base, block 1 + n belongs to lane n.
 #[inline]
 pub const fn block_at(block: usize) -> VirtAddr {
     VirtAddr(STATISTICS.0 + block as u64 * STATISTICS_BLOCK_BYTES)

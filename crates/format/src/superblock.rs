@@ -1,6 +1,6 @@
-//! The superblock: what a pool is, twice on media.
+//! The superblock: a pool's identity and state, twice on media.
 //!
-//! Two copies with a generation; the newer valid one counts, the other is overwritten next, so a
+//! There are two copies, each with a generation. The newer valid one counts and the other is overwritten next, so a
 //! torn write leaves its predecessor.
 
 use core::num::NonZeroU64;
@@ -14,15 +14,14 @@ use crate::reference::PoolId;
 use crate::{FORMAT_VERSION, FormatError, OLDEST_FORMAT_VERSION, checksum};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FIRNPOOL");
-/// The type that an object at address zero would seem to have, where the superblock begins: none that a pool
-/// can have.
+/// The type that an object at address zero would seem to have, where the superblock begins. No pool can have this type.
 pub const TYPE_OF_NULL: TypeId = ObjectHeader(MAGIC).type_id();
 /// Longest layout name, in bytes of UTF-8.
 pub const MAX_LAYOUT_BYTES: usize = 64;
-/// No pool is opened and closed so many times: a copy that says so is damaged.
+/// No pool is opened and closed this many times: a copy with such a generation is damaged.
 const END_OF_GENERATIONS: u64 = 1 << 56;
 
-/// What decides which objects live.
+/// How a pool decides which objects live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum PoolKind {
@@ -32,11 +31,11 @@ pub enum PoolKind {
     Explicit = 2,
 }
 
-/// Which kind of log the pool's lanes hold since it was last opened.
+/// The kind of log that the pool's lanes have held since the last open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum LogKind {
-    /// New values, one fence a transaction.
+    /// New values, with one fence per transaction.
     Redo = 1,
     /// Old values, for programs that store in place.
     Undo = 2,
@@ -50,8 +49,8 @@ pub enum OpenState {
     Closed = 1,
     /// Open, or left open by a crash.
     Open = 2,
-    /// Closed, but the objects of an earlier crash were not traced yet: lanes are empty, allocation
-    /// bitmaps and statistics are not exact.
+    /// Closed, but the objects of an earlier crash were not traced yet: lanes are empty, but allocation bitmaps and
+    /// statistics are not exact.
     ClosedUntraced = 3,
 }
 
@@ -70,17 +69,17 @@ pub enum StoredDomain {
 /// The content of a superblock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Superblock {
-    /// Version of the format that the pool's content has.
+    /// Version of the format of the pool's content.
     pub version: u32,
-    /// Counts the times it was written; the higher valid one of the two counts.
+    /// Counts how often it was written. Of the two copies, the valid one with the higher generation counts.
     pub generation: u64,
     /// Identifies the pool among all pools.
     pub uuid: [u8; 16],
-    /// Stands in every reference of the pool.
+    /// Part of every reference of the pool.
     pub pool_id: PoolId,
-    /// What decides which objects live.
+    /// How the pool decides which objects live.
     pub kind: PoolKind,
-    /// What the lanes hold.
+    /// The kind of log in the lanes.
     pub log: LogKind,
     /// Domain of the last open.
     pub domain: StoredDomain,
@@ -88,12 +87,12 @@ pub struct Superblock {
     pub state: OpenState,
     /// Boot of the machine that last opened the pool.
     pub boot_id: [u8; 16],
-    /// Lanes in use at most.
+    /// Most lanes in use.
     pub lanes: u32,
-    /// What the program calls the pool's content.
+    /// The program's name for the pool's content.
     pub layout: String,
-    /// Bytes beyond which the pool does not grow, whoever opens it; `None` in pools without a limit of
-    /// their own and in those of version 1.
+    /// Bytes beyond which the pool does not grow, whichever program opens it; `None` in pools without a limit of their
+    /// own and in those of version 1.
     pub limit_bytes: Option<NonZeroU64>,
 }
 
@@ -121,7 +120,7 @@ impl Superblock {
             .expect("padded to the length of a superblock")
     }
 
-    /// Reads one copy that was found at `at`.
+    /// Reads the copy found at `at`.
     pub fn decode(
         bytes: &[u8; SUPERBLOCK_BYTES as usize],
         at: VirtAddr,
@@ -187,7 +186,7 @@ impl Superblock {
                 _ => return None,
             },
             layout: r.text().filter(|l| l.len() <= MAX_LAYOUT_BYTES)?,
-            // Zeros of the padding in version 1.
+            // Padding zeros in version 1.
             limit_bytes: NonZeroU64::new(r.u64()?),
         })
     }

@@ -1,5 +1,5 @@
-//! Did the format move? Bytes as they lie on media, written down here: two fields that change places in writing and
-//! in reading alike read back, and are another format.
+//! Did the format change? The bytes on media are written down here: two fields that trade places in both writing and
+//! reading would still read back, but the format would be another.
 
 use std::num::NonZeroU64;
 
@@ -17,7 +17,7 @@ use firn_format::statistics::{BLOCKS, Counter, WORDS, block_at};
 use firn_format::superblock::{LogKind, OpenState, PoolKind, StoredDomain, Superblock};
 use firn_units::VirtAddr;
 
-/// Bytes from a text of hexadecimal digits, with spaces wherever they help.
+/// Bytes from hexadecimal digits, with spaces wherever they help.
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text
         .chars()
@@ -64,7 +64,7 @@ fn a_superblock_lies_as_written_down() {
     );
 }
 
-/// Numbers of what is chosen from, each written down by itself.
+/// The number of each choice, written down individually.
 #[test]
 fn choices_have_their_numbers() {
     assert_eq!([PoolKind::Traced as u8, PoolKind::Explicit as u8], [1, 2]);
@@ -204,7 +204,7 @@ fn a_plan_lies_as_written_down() {
     assert_eq!(phases.map(Phase::to_value), [0, 0xc1, 0xd2]);
 }
 
-/// Every word of the header is under its checksum, the checksum too.
+/// The header's checksum covers every word of it; a changed checksum is noticed, too.
 #[test]
 fn every_word_of_a_plan_header_counts() {
     let header = PlanHeader {
@@ -310,7 +310,7 @@ fn a_root_lies_as_written_down() {
     assert_eq!(root::root_at(3).bytes(), geometry::ROOTS.0 + 192);
 }
 
-/// Counters have their words, and no two the same.
+/// Each counter has its own word.
 #[test]
 fn a_block_of_statistics_lies_as_written_down() {
     let single = [
@@ -367,7 +367,7 @@ fn a_block_of_statistics_lies_as_written_down() {
     );
 }
 
-/// Where a pool's parts lie.
+/// The addresses of a pool's parts.
 #[test]
 fn the_first_chunks_lie_as_written_down() {
     let places = [

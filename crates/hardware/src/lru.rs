@@ -1,9 +1,9 @@
-//! A buffer of few entries, any of which may hold anything: the one used longest ago goes first.
+//! A small, fully associative buffer with least-recently-used replacement.
 
 use std::collections::VecDeque;
 
-/// Entries by key, the one used last in front. Equal contents in equal order are equal, so a medium that
-/// keeps states apart can compare it.
+/// Entries by key, the most recently used in front. Buffers with equal contents in equal order are equal, so a medium
+/// that keeps states apart can compare them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Lru<K, V> {
     entries: VecDeque<(K, V)>,
@@ -19,7 +19,7 @@ impl<K: Copy + Eq, V> Lru<K, V> {
         }
     }
 
-    /// The entry of `key`, which counts as used now.
+    /// The entry of `key`, which becomes the most recently used.
     pub(crate) fn get(&mut self, key: K) -> Option<&mut V> {
         let at = self.entries.iter().position(|(k, _)| *k == key)?;
         let entry = self.entries.remove(at)?;
@@ -27,7 +27,7 @@ impl<K: Copy + Eq, V> Lru<K, V> {
         self.entries.front_mut().map(|(_, value)| value)
     }
 
-    /// Puts in an entry that is not there. Returns the one that had to go.
+    /// Inserts an entry whose key is absent. Returns the evicted entry.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<(K, V)> {
         debug_assert!(self.entries.iter().all(|(k, _)| *k != key));
         let gone = if self.entries.len() == self.capacity {
@@ -39,7 +39,7 @@ impl<K: Copy + Eq, V> Lru<K, V> {
         gone
     }
 
-    /// Takes all entries out, the one used longest ago first.
+    /// Removes all entries, the least recently used first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
         self.entries.drain(..).rev()
     }

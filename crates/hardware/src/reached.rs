@@ -1,15 +1,13 @@
 //! Which lines of copies reached persistence (FFCCD, section 4.2).
 //!
-//! A line that a `relocate` stores to has a *pending bit* from then on. The bit goes where the line goes,
-//! through the caches and into the write-pending queue, on whatever write-back: an eviction, or a `clwb`
-//! of the program's. Where a line with the bit reaches persistence the memory controller sets the line's
-//! bit in the *reached bitmap*, a word for each page of 64 lines that lies in memory, and the pending bit
-//! is cleared. The *reached bitmap buffer* holds the words used last; on a power failure its content goes
-//! to memory.
+//! A `relocate` sets a *pending bit* on each line that it stores to. The bit travels with the line, through the caches
+//! and into the write-pending queue, on any write-back: an eviction, or a `clwb` of the program. When a line with the
+//! bit reaches persistence, the memory controller clears the pending bit and sets the line's bit in the *reached
+//! bitmap*, which has a word in memory for each page. The *reached bitmap buffer* holds the most recently used words;
+//! on a power failure its content goes to memory.
 //!
-//! What the paper leaves open, as read here: the buffer is fully associative and the word used longest ago
-//! goes first; whoever begins a cycle empties buffer and bitmap, since a bit left from the last one would
-//! count.
+//! Where the paper is silent, we assume: the buffer is fully associative and replaces the least recently used word; a
+//! cycle begins with buffer and bitmap empty, since a bit left from the previous cycle would count.
 
 use firn_units::{FRAME_BYTES, LINE_BYTES, PhysAddr};
 
@@ -45,12 +43,12 @@ pub trait Bitmap {
     fn store(&mut self, page: PhysPage, word: u64);
 }
 
-/// What setting a bit took.
+/// How the buffer was accessed to set a bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// The page's word was in the buffer.
     Hit,
-    /// It was fetched; another may have had to go to memory for it.
+    /// The word was fetched; another may have been written to memory for it.
     Miss {
         /// The page whose word went to memory.
         written: Option<PhysPage>,
@@ -71,7 +69,7 @@ impl Buffer {
         }
     }
 
-    /// A line with its pending bit set has reached persistence.
+    /// Records that a line with its pending bit set has reached persistence.
     pub fn reach(&mut self, at: PhysAddr, bitmap: &mut impl Bitmap) -> Access {
         let (page, bit) = (PhysPage::holding(at), line_bit(at));
         if let Some(word) = self.words.get(page) {
@@ -87,8 +85,8 @@ impl Buffer {
         }
     }
 
-    /// Power fails, or software asks what was reached: everything goes to memory. Returns how many words
-    /// that were.
+    /// Writes everything to memory: power fails, or software asks which lines were reached. Returns the number of
+    /// words.
     pub fn drain(&mut self, bitmap: &mut impl Bitmap) -> usize {
         let words = self.words.drain();
         words.map(|(page, word)| bitmap.store(page, word)).count()
@@ -144,7 +142,7 @@ mod tests {
         let evicted = Access::Miss {
             written: Some(PhysPage(1)),
         };
-        // What is fetched keeps the bits that it has in memory.
+        // A fetched word keeps the bits that it has in memory.
         assert_eq!(buffer.reach(at(2, 6), &mut memory), evicted);
         assert_eq!(buffer.drain(&mut memory), 2);
         let words = [1, 2, 3].map(|page| memory.load(PhysPage(page)));

@@ -1,17 +1,17 @@
-//! `relocate`: copying an object so that the hardware remembers which lines of the copy reached
-//! persistence (FFCCD, sections 4.1 and 4.2).
+//! `relocate`: copying an object so that the hardware records which lines of the copy reached persistence (FFCCD,
+//! sections 4.1 and 4.2).
 //!
-//! One instruction names at most a page of source and a page of destination; [`instructions`] breaks a
-//! copy up as the paper's `pmmemcpy` does. What one instruction stores depends on how it is built
-//! ([`Unit`]): the paper allows two ways, and says nothing about what may be evicted between two stores
-//! to one line. With [`Unit::Loop`] half a line may reach persistence and count as reached.
+//! One instruction covers at most a page of source and a page of destination; [`instructions`] splits a copy up like
+//! the paper's `pmmemcpy`. The stores of one instruction depend on how it is built ([`Unit`]): the paper allows two
+//! ways, and does not say what may be evicted between two stores to one line. With [`Unit::Loop`], half a line may
+//! reach persistence and count as reached.
 
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES};
 
 /// How the instruction is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Unit {
-    /// A functional unit that puts what belongs to one line of the destination there at once.
+    /// A functional unit that stores all bytes of one destination line at once.
     Functional,
     /// A loop of loads and stores of words, each of which marks its line.
     Loop,
@@ -28,7 +28,7 @@ pub struct Relocate {
     pub len: u64,
 }
 
-/// A store that an instruction makes: it lies in one line of the destination, whose pending bit it sets.
+/// A store that an instruction makes. It lies in one line of the destination and sets that line's pending bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Store {
     /// First byte of the source.
@@ -58,7 +58,7 @@ pub fn instructions(from: VirtAddr, to: VirtAddr, len: u64) -> impl Iterator<Ite
 }
 
 impl Relocate {
-    /// What the instruction stores, in ascending order.
+    /// The instruction's stores, in ascending order.
     pub fn stores(self, unit: Unit) -> impl Iterator<Item = Store> {
         let block = match unit {
             Unit::Functional => LINE_BYTES,

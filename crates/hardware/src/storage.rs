@@ -1,4 +1,4 @@
-//! What the hardware stores on the chip and in memory, computed from its structures (FFCCD, Table 1).
+//! The bytes that the hardware takes on the chip and in memory, computed from its structures (FFCCD, Table 1).
 
 use crate::lookup::{bloom, forwarding};
 use crate::reached;
@@ -13,7 +13,7 @@ const PLACE_BYTES: u64 = 1;
 /// A part of the chip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Component {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
     /// Bits of an entry.
     pub entry_bits: u64,
@@ -28,7 +28,7 @@ impl Component {
     }
 }
 
-/// The parts, where an entry of the look-aside buffer reaches over `reach_bytes` of addresses.
+/// The parts, if an entry of the look-aside buffer covers `reach_bytes` of addresses.
 pub const fn components(reach_bytes: u64) -> [Component; 3] {
     [
         Component {
@@ -53,10 +53,10 @@ const fn places_bytes(reach_bytes: u64) -> u64 {
     reach_bytes / forwarding::GRANULE_BYTES * PLACE_BYTES
 }
 
-/// Bytes of the forwarding table for a page that is emptied.
+/// Bytes of the forwarding table for each page that is emptied.
 pub const FORWARDING_BYTES_PER_PAGE: u64 =
     places_bytes(forwarding::WHOLE_PAGE_BYTES) + MAJOR_DISTANCE_BITS.div_ceil(8);
-/// Bytes of the reached bitmap for a page that is filled.
+/// Bytes of the reached bitmap for each page that is filled.
 pub const REACHED_BYTES_PER_PAGE: u64 = reached::LINES_PER_PAGE / 8;
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
             (FORWARDING_BYTES_PER_PAGE, REACHED_BYTES_PER_PAGE),
             (259, 8)
         );
-        // Of section 4.3.2's entry of 256 bytes the table does not speak.
+        // The paper's table does not count section 4.3.2's entry of 256 bytes.
         let [_, look_aside, _] = components(forwarding::WHOLE_PAGE_BYTES);
         assert_eq!(look_aside.bytes(), 4204);
     }

@@ -9,7 +9,7 @@ pub(crate) const MAX_NAME_BYTES: usize = 255;
 /// Names that the heap gives to its own types.
 const BUILT_IN: [&str; 3] = ["Bytes", "Refs", "Raw"];
 
-/// What the registry calls a type.
+/// A type's name and version in the registry.
 pub(crate) struct Naming {
     pub(crate) name: String,
     pub(crate) version: u32,
@@ -81,7 +81,7 @@ pub(crate) fn check_repr(ident: &Ident, attributes: &[Attribute]) -> Result<()> 
                 is_c = true;
                 return Ok(());
             }
-            // `align(8)` and `packed(2)` carry an argument that has to be read past.
+            // `align(8)` and `packed(2)` carry an argument that must be skipped.
             if meta.input.peek(syn::token::Paren) {
                 let argument;
                 syn::parenthesized!(argument in meta.input);
@@ -103,7 +103,7 @@ pub(crate) fn check_repr(ident: &Ident, attributes: &[Attribute]) -> Result<()> 
     Err(Error::new(ident.span(), message))
 }
 
-/// Checks that nothing but the two macros that read it has `#[firn]`.
+/// Checks that `#[firn]` stands only where the two macros read it.
 pub(crate) fn check_field(attributes: &[Attribute]) -> Result<()> {
     match attributes.iter().find(|a| a.path().is_ident("firn")) {
         None => Ok(()),

@@ -1,9 +1,9 @@
 //! Derive macros of the heap: stored types, nested structures of numbers, checked enums.
 //!
-//! The macros describe a type and convert it field by field; they never look at its bytes as a
-//! whole, so padding is not stored and no generated code is unsafe. What a pool cannot hold is
-//! refused where it is written, with what to write instead; what only the compiler can know (which
-//! type a name stands for) is left to the bounds of the traits.
+//! The macros describe a type and convert it field by field; they never look at its bytes as a whole, so padding is not
+//! stored and no generated code is unsafe. Types that a pool cannot hold are refused where they are written, with an
+//! alternative to write instead. Facts that only the compiler knows (which type a name stands for) are left to the
+//! bounds of the traits.
 //!
 //! ```text
 //! lib         the macros             attributes  #[repr] and #[firn]
@@ -22,14 +22,13 @@ mod structure;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, Error, Result, parse_macro_input};
 
-/// Makes a structure a type of objects: implements `Stored`, and makes one constant a field.
+/// Makes a structure a type of objects: implements `Stored`, and makes a constant for each field.
 ///
-/// The structure has named fields, `#[repr(C)]` and no parameters. A field `next` of a structure
-/// `Node` is named `Node::NEXT` where objects are read and changed; the constant is visible where
-/// the field is.
+/// The structure has named fields, `#[repr(C)]` and no parameters. A field `next` of a structure `Node` is called
+/// `Node::NEXT` where objects are read and changed; the constant has the field's visibility.
 ///
-/// `#[firn(name = "...", version = 2)]` says what the registry of the pool calls the type. The name
-/// is the structure's and the version 1 if it does not. Two types of one pool need two names.
+/// `#[firn(name = "...", version = 2)]` sets the type's name and version in the pool's registry. By default the name is
+/// the structure's and the version is 1. Two types of one pool need two names.
 #[proc_macro_derive(Stored, attributes(firn))]
 pub fn derive_stored(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), stored::expand)
@@ -37,8 +36,8 @@ pub fn derive_stored(input: TokenStream) -> TokenStream {
 
 /// Makes a structure of numbers a value that fields may hold: implements `Value` and `Plain`.
 ///
-/// The structure has named fields that are `Plain` themselves, `#[repr(C)]` and no parameters.
-/// `#[firn(name = "...")]` says what the registry of the pool calls it.
+/// The structure has named fields that are `Plain` themselves, `#[repr(C)]` and no parameters. `#[firn(name = "...")]`
+/// sets its name in the pool's registry.
 #[proc_macro_derive(Plain, attributes(firn))]
 pub fn derive_plain(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), plain::expand)
@@ -46,8 +45,8 @@ pub fn derive_plain(input: TokenStream) -> TokenStream {
 
 /// Lets an enum without fields be stored as `Checked`: implements `Checkable` by discriminants.
 ///
-/// The discriminants are what the pool holds. Write them out if the enum may change: a variant put
-/// between two others renumbers those after it.
+/// The pool holds the discriminants. Write them out if the enum may change: a variant inserted between two others
+/// renumbers those after it.
 #[proc_macro_derive(Checkable)]
 pub fn derive_checkable(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), checkable::expand)

@@ -66,7 +66,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Refuses what is written `Ref<T>`; the bound on `Plain` refuses what is called otherwise.
+/// Refuses types that are written `Ref<T>`; the bound on `Plain` refuses other names for them.
 fn check_no_references(structure: &Structure<'_>) -> Result<()> {
     let mut errors = Errors::default();
     for field in structure.fields.iter().filter(|f| f.is_reference) {

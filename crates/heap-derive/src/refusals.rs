@@ -1,7 +1,7 @@
-//! Types of fields that no pool can hold, and what to write instead.
+//! Types of fields that no pool can hold, and alternatives to write instead.
 //!
-//! A refusal goes by the name that stands in the source. A type that hides behind another name is
-//! refused by the bounds of `Value` and `Plain`.
+//! A refusal goes by the name in the source. A type behind another name is refused by the bounds of `Value` and
+//! `Plain`.
 
 use syn::{Error, GenericArgument, PathArguments, PathSegment, Result, Type};
 
@@ -57,7 +57,7 @@ const TEXT: &str = "text lies in an object of its own: use `Ref<Bytes>`";
 const ARRAY: &str = "an array without a fixed length lies in an object of its own: use `Ref<Bytes>` \
                      for bytes and numbers, `Ref<Refs<T>>` for references";
 
-/// The refusal of a `T` in `Ref<T>`: what looks like an object and is none.
+/// The refusal of a `T` in `Ref<T>` that looks like an object's type and is none.
 fn refusal_of_target(ty: &Type) -> Option<(&Type, &'static str)> {
     let refused = refusal(ty);
     if let Some((_, TEXT | ARRAY | OWNED | REFERENCE)) = refused {
@@ -74,7 +74,7 @@ fn refusal_of_target(ty: &Type) -> Option<(&Type, &'static str)> {
     (is_value || refused.is_some()).then_some((ty, VALUE))
 }
 
-/// The `T` of a type that is written `Ref<T>`, or as an array of these.
+/// The `T` of a type that is written `Ref<T>`, or as an array of such references.
 pub(crate) fn target(ty: &Type) -> Option<&Type> {
     let path = match ty {
         Type::Array(array) => return target(&array.elem),

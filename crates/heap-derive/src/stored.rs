@@ -19,7 +19,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// One constant a field.
+/// A constant for each field.
 fn constants(structure: &Structure<'_>) -> TokenStream {
     let owner = structure.ident;
     let constants = structure.fields.iter().map(|field| {

@@ -10,7 +10,7 @@ use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, Result, Token, Vis
 use crate::attributes::{self, MAX_NAME_BYTES, Naming};
 use crate::refusals;
 
-/// Most bytes of a structure. It passes through the stack; larger content belongs in arrays.
+/// Maximum size of a structure in bytes. It passes through the stack; larger content belongs in arrays.
 const MAX_BYTES: usize = 1 << 20;
 
 /// A structure with `#[repr(C)]` and named fields.
@@ -27,12 +27,12 @@ pub(crate) struct Field<'a> {
     pub(crate) docs: Vec<&'a Attribute>,
     /// The type, with `Self` written out.
     pub(crate) ty: TokenStream,
-    /// Whether the type is written `Ref<T>`, or as an array of these.
+    /// Whether the type is written `Ref<T>`, or as an array of such references.
     pub(crate) is_reference: bool,
 }
 
 impl<'a> Structure<'a> {
-    /// The structure that `trait_name` is derived for, with all that is wrong about it.
+    /// The structure for which `trait_name` is derived, or all of its errors.
     pub(crate) fn parse(input: &'a DeriveInput, trait_name: &str) -> Result<Self> {
         let mut errors = Errors::default();
         let fields = named_fields(input, trait_name)?;
@@ -118,7 +118,7 @@ pub(crate) fn plain_name(ident: &Ident) -> String {
 pub(crate) struct Errors(Option<Error>);
 
 impl Errors {
-    /// Keeps an error, if it is one.
+    /// Records the error of a result, if there is one.
     pub(crate) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
         match (result, &mut self.0) {
             (Ok(value), _) => return Some(value),

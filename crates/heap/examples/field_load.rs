@@ -1,4 +1,4 @@
-//! What `tests/assembly.rs` looks at: reading a field, and following a reference.
+//! The code that `tests/assembly.rs` inspects: reading a field, and following a reference.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use std::hint::black_box;
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         node.link(Node::NEXT, Some(node));
         tx.set_root("node", node)
     })?;
-    // Opaque to the optimiser, so that it keeps the functions as they are.
+    // Opaque to the optimiser, so that the functions stay as they are.
     let load = black_box(probe_load as fn(Seen<'_>) -> u64);
     let follow = black_box(probe_follow as fn(Seen<'_>) -> u64);
     let sum = session.read(|view| {

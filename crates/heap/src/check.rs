@@ -1,4 +1,4 @@
-//! The checker and the trace's use: whether every invariant holds, and what may be reclaimed.
+//! The checker and the trace: whether every invariant holds, and what can be reclaimed.
 
 use std::sync::atomic::Ordering;
 
@@ -28,21 +28,21 @@ pub struct Traced {
     pub objects: u64,
     /// Their bytes as requested.
     pub live_bytes: u64,
-    /// Allocated slots that nothing reached, free now. Counted where that was known.
+    /// Allocated slots that nothing reached, free now. Counted where allocation was known.
     pub reclaimed: u64,
 }
 
 impl<M: Medium> Pool<M> {
-    /// Walks the pool while no operation is open and lists what is wrong with it: tables, headers,
-    /// types, references, allocation.
+    /// Walks the pool while no operation is open and lists its defects: in tables, headers, types, references, and
+    /// allocation.
     ///
     /// Errors: an operation stayed open.
     pub fn check(&self) -> Result<Vec<Finding>, Error> {
         self.inner.stopped(|| self.inner.check())
     }
 
-    /// Finds what is reachable, and in a traced pool reclaims the rest; counts what lives. Stops all
-    /// operations while it runs. Needed once after a crash; see [`Pool::needs_trace`].
+    /// Finds the reachable objects, and in a traced pool reclaims the rest; counts what lives. Stops all operations
+    /// while it runs. Needed once after a crash; see [`Pool::needs_trace`].
     ///
     /// Errors: an operation stayed open, a collection is under way; the pool is damaged, and nothing was
     /// reclaimed.
@@ -99,7 +99,7 @@ impl<M: Medium> Inner<M> {
         trace.findings
     }
 
-    /// In an explicit pool an object lives whether anything reaches it or not, so each must make sense by itself.
+    /// In an explicit pool an object lives whether anything reaches it or not, so each is checked by itself.
     fn check_allocated(&self, trace: &mut Trace<'_, M, InCycle<'_, M>>) {
         let shapes = Shapes::new(&self.types);
         let cycle = trace.visitor.cycle();
@@ -122,7 +122,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// In an explicit pool the bits on media are the truth, and must equal what this open knows.
+    /// In an explicit pool the bits on media are the truth, and must match the knowledge of this open.
     fn check_bits(&self, trace: &mut Trace<'_, M, InCycle<'_, M>>) {
         for (frame, what) in runs(&self.medium).unwrap_or_default() {
             let used = self.allocator.used_bits(&self.medium, frame);
@@ -133,7 +133,7 @@ impl<M: Medium> Inner<M> {
             {
                 let at = frame.bitmap_at() + word as u64 * WORD_BYTES;
                 let stored = self.medium.load_u64(at);
-                // Slots in a session's active runs are used here and free there.
+                // Slots in a session's active runs are in use here and free on media.
                 if stored & !used != 0 {
                     trace.find(
                         at.0,
@@ -152,7 +152,7 @@ impl<M: Medium> Inner<M> {
                 at: finding.at,
             });
         }
-        // What a crash left of runs without objects goes.
+        // Removes the runs without objects that a crash left.
         self.allocator.look_at_all(&self.medium)?;
         let mut result = Traced {
             objects: trace.sums[Counter::Objects.word()] as u64,
@@ -205,7 +205,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Makes `sums` the counters of objects; pages are what the allocator knows, events what they were.
+    /// Makes `sums` the counters of objects. Page counters come from the allocator, event counters keep their values.
     fn replace_counters(&self, sums: &mut [i64; WORDS]) {
         let before = self.begin_recount();
         let events = FIRST_EVENT..FIRST_CLASS;

@@ -1,7 +1,7 @@
-//! Copies of pools whose objects stay where they are: every frame that is in use, as it is.
+//! Copies of pools whose objects keep their places: every frame in use is copied as it is.
 //!
-//! Where programs store addresses that no type declares (pairs of words, or anything through raw addresses), nobody
-//! can tell a reference from a number, and what it leads to would be lost if it moved.
+//! Where programs store addresses that no type declares (pairs of words, or anything through raw addresses), a
+//! reference cannot be told from a number, and the referenced object would be lost if it moved.
 
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{
@@ -22,9 +22,9 @@ use crate::options::PoolOptions;
 use crate::pool::Pool;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 
-/// Copies a pool's frames, then opens the copy: it is recovered as the original would be after a crash now.
+/// Copies a pool's frames, then opens the copy. Opening recovers it as the original would recover after a crash now.
 ///
-/// Crash: the superblock is stored last, when all the rest is durable; before that the target holds no pool.
+/// Crash: the superblock is stored last, when everything else is durable; before that the target holds no pool.
 pub(crate) fn clone_into<M: Medium, N: Medium>(
     from: &Inner<M>,
     target: N,
@@ -32,7 +32,7 @@ pub(crate) fn clone_into<M: Medium, N: Medium>(
 ) -> Result<Pool<N>, CopyError> {
     from.stopped(|| copy_frames(&from.medium, &target, progress))??;
     let mut superblock = from.superblock.lock(&from.medium).clone();
-    // What the copy holds is no more torn than what was read, whatever it lies on.
+    // The copy is no more torn than the original was, whatever medium it lies on.
     superblock.boot_id = target.boot_id();
     superblock.domain = stored_domain(target.domain());
     write_superblock(&target, &mut superblock);
@@ -65,7 +65,7 @@ fn copy_frames<M: Medium, N: Medium>(
             of: chunks,
         });
     }
-    // As long as the original, though the end be free.
+    // As long as the original, even if its end is free.
     let last = from.len() - FRAME_BYTES;
     if to.len() < from.len() {
         to.reserve(VirtAddr(last), FRAME_BYTES)?;
@@ -74,7 +74,7 @@ fn copy_frames<M: Medium, N: Medium>(
     Ok(())
 }
 
-/// Reserves what a pool takes for reserved when it is opened, whether anything was ever stored there or not.
+/// Reserves what opening a pool takes for reserved, whether anything was ever stored there or not.
 fn reserve_tables<M: Medium, N: Medium>(from: &M, to: &N) -> Result<(), Error> {
     to.reserve(VirtAddr(0), REGISTRY.0 + FRAME_BYTES)?;
     to.reserve(block_at(0), STATISTICS_BLOCK_BYTES)?;
@@ -112,7 +112,7 @@ fn copy_data<M: Medium, N: Medium>(from: &M, to: &N, chunk: Chunk) -> Result<(),
                 FrameUse::Free => None,
                 _ => load(from, frame),
             };
-            // What ended cycles have emptied is kept without blocks.
+            // Frames emptied by ended cycles are retained without blocks.
             is_used |= !matches!(what, FrameUse::Free | FrameUse::Kept) || content.is_some();
             contents.push(content);
         }
@@ -136,7 +136,7 @@ fn frames<M: Medium>(chunk: Chunk, medium: &M) -> impl Iterator<Item = Frame> + 
     (first..end.min(first + FRAMES_PER_CHUNK)).map(Frame)
 }
 
-/// What a frame holds; `None` if it is zeros.
+/// The content of a frame; `None` if it is all zeros.
 fn load<M: Medium>(medium: &M, frame: Frame) -> Option<Vec<u8>> {
     let mut content = vec![0; FRAME_BYTES as usize];
     medium.load_bytes(frame.start(), &mut content);
@@ -148,7 +148,7 @@ fn store<M: Medium>(medium: &M, frame: Frame, content: &[u8]) {
     medium.write_back(frame.start(), FRAME_BYTES);
 }
 
-/// What of a pool is stored in it that no type declares, if anything is.
+/// The kind of undeclared references in a pool, if it can have any.
 pub(crate) fn undeclared<M: Medium>(from: &Inner<M>) -> Option<&'static str> {
     let has_pairs = crate::shape::Shapes::new(&from.types).has_pairs();
     if has_pairs {

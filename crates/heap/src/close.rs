@@ -21,9 +21,9 @@ use crate::steps;
 use crate::superblock::write_superblock;
 use crate::tx::redo::Ring;
 
-/// What came of discarding some runs.
+/// The result of discarding some runs.
 pub(crate) struct Discarded {
-    /// How many of them have no blocks any more, the first ones.
+    /// How many of the runs, from the first on, have no blocks any more.
     pub(crate) runs: usize,
     pub(crate) bytes: u64,
     pub(crate) outcome: Result<(), Error>,
@@ -51,7 +51,7 @@ impl<M: Medium> Inner<M> {
             self.redo.retire(&self.medium, ring);
             self.drop_forwarding()?;
             self.end_logs();
-            // What logs had beyond the limit.
+            // The frames that logs had beyond the limit.
             self.cut_end(|space| space.len_within_limit())?;
             let exact = self.exact.load(Ordering::Acquire);
             if exact && self.kind == PoolKind::Traced {
@@ -71,7 +71,7 @@ impl<M: Medium> Inner<M> {
             }
             write_superblock(&self.medium, &mut superblock);
             self.medium.sync()?;
-            // Whole as it is: a new pool that was not found by its name before is now.
+            // The pool is whole now: a new one gets its name, by which it was not found before.
             self.medium.publish().map_err(Error::from)
         })?;
         if closed.is_err() {
@@ -85,7 +85,7 @@ impl<M: Medium> Inner<M> {
             return Err(Error::ReadOnly);
         }
         self.check_process()?;
-        // A run without objects, of a few pages, would hold the blocks of a whole piece of the device.
+        // A run of a few pages without objects could hold the blocks of a whole piece of the device.
         for chunk in data_chunks(self.medium.len()) {
             for run in self.allocator.runs_of(&self.medium, chunk)? {
                 let stamp = self.redo.counter();
@@ -93,7 +93,7 @@ impl<M: Medium> Inner<M> {
                 self.allocator.give_empty(&self.medium, &run, stamp)?;
             }
         }
-        // Freed frames wait for older homes to become durable: make them so.
+        // Freed frames wait until older homes are durable: settle them.
         self.redo.settle_homes(&self.medium, &mut Ring::default());
         let mut released = 0;
         let mut cursor = 0;
@@ -124,26 +124,26 @@ impl<M: Medium> Inner<M> {
         Ok(released)
     }
 
-    /// Frames whose blocks are given back together: as many as the pages have that count, or as the medium gives back
-    /// at once.
+    /// Frames whose blocks are given back together: the pages that count, or at least what the medium gives back at
+    /// once.
     pub(crate) fn frames_given_back(&self, pages: PageSize) -> u64 {
         let at_once = self.medium.discard_bytes() / FRAME_BYTES;
         pages.frames_together().max(at_once)
     }
 
-    /// Makes durable that nothing recovery finds speaks of these runs, whose blocks are to go: one fence.
+    /// Makes durable that recovery finds no mention of these runs, whose blocks will go: one fence.
     ///
-    /// Who gave free frames back stored their words and waited for no fence: with an older word, a crash would
-    /// leave a run in use that has no blocks, and objects would be stored there. And they were given back once
-    /// older numbers were known to be durable at home (A2), not once media says so: recovery would store what
-    /// entries of these numbers say again. Words of sources stay as they are.
+    /// When free frames were given back, their words were stored without a fence: with an older word, a crash would
+    /// leave a run in use without blocks, and objects would be stored there. Also, they were given back once older LSNs
+    /// were known to be durable at home (A2), not once media says so: recovery would carry out the entries of these
+    /// LSNs again. Words of sources stay as they are.
     fn forget_durably(&self, runs: &[FrameRun]) {
         if runs.is_empty() {
             return;
         }
         let medium = &self.medium;
         for run in runs {
-            // The words of a chunk's frames lie side by side, and no run is in two chunks.
+            // The words of a chunk's frames are contiguous, and no run is in two chunks.
             let (words, len) = (run.frame.word_at(), run.frames * WORD_BYTES);
             medium.write_back_for(&steps::FREED_WORDS_WRITE_BACK, words, len);
         }
@@ -154,9 +154,8 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Discards runs that nobody uses, one after the other. From its return on they may be used again:
-    /// the hole is durable by then, or a crash could bring the old content back over what was stored
-    /// there since.
+    /// Discards unused runs one after the other. After its return they may be used again: the hole is durable by then,
+    /// or else a crash could bring the old content back over later stores.
     pub(crate) fn discard(&self, runs: &[FrameRun]) -> Discarded {
         let mut discarded = Discarded {
             runs: 0,
@@ -172,7 +171,7 @@ impl<M: Medium> Inner<M> {
             discarded.runs += 1;
             discarded.bytes += run.bytes();
         }
-        // A killed process leaves the holes where they are.
+        // The death of the process does not undo the holes.
         if discarded.runs > 0
             && self.medium.domain() != Domain::Process
             && let Err(error) = self.medium.sync()
@@ -182,8 +181,8 @@ impl<M: Medium> Inner<M> {
         discarded
     }
 
-    /// Gives free chunks at the end of the pool back, and keeps at least the first `kept` bytes. The length on media is
-    /// lowered first, so that a crash in between leaves a pool that is longer than it says, not shorter.
+    /// Gives free chunks at the end of the pool back, but keeps at least the first `kept` bytes. The length on media is
+    /// lowered first, so a crash in between leaves a pool longer than its recorded length, not shorter.
     fn cut_end(&self, kept: impl FnOnce(&Space) -> u64) -> Result<(), Error> {
         let mut space = self.allocator.space().lock(&self.medium);
         let kept = kept(&space).max(FIRST_DATA_CHUNK * CHUNK_BYTES);
@@ -209,7 +208,7 @@ impl<M: Medium> Inner<M> {
 
 impl<M: Medium> Drop for Inner<M> {
     fn drop(&mut self) {
-        // Best effort: a pool that cannot be closed here is recovered when it is opened next.
+        // Best effort: a pool that cannot be closed here is recovered at the next open.
         if !std::thread::panicking() {
             let _ = self.close();
         }

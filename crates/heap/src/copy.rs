@@ -1,5 +1,5 @@
-//! Copies: a pool's live objects, packed, in a new pool. The way to back up, to compact for good and
-//! to bring a pool into another format.
+//! Copies: a pool's live objects, packed, in a new pool. The way to back up a pool, to compact it for good and to bring
+//! it into another format.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,18 +30,19 @@ use crate::walk::each_allocated;
 /// How far a copy has come.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CopyProgress {
-    /// Objects written so far; pieces of the pool, where its objects stay where they are.
+    /// Objects written so far; or pieces of the pool, if its objects keep their places.
     pub done: u64,
-    /// In all.
+    /// The total.
     pub of: u64,
 }
 
-/// Who a copy is.
+/// The identity of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyIdentity {
-    /// That of the original: to take its place, now or later. This process may not use both.
+    /// The original's identity: the copy will take its place, now or later. This process may not use both.
     Kept,
-    /// Another pool, beside the original. Every reference is rewritten; so is refused what no type declares.
+    /// A new identity, to be used beside the original. Every reference is rewritten; so pools with undeclared
+    /// references are refused.
     New,
 }
 
@@ -50,13 +51,13 @@ const PROGRESS_STEP: u64 = 1024;
 
 /// One object to copy.
 struct Item {
-    /// Where references lead to it once they are forwarded.
+    /// The object's final address, to which references lead.
     at: VirtAddr,
     header: ObjectHeader,
     requested: u64,
 }
 
-/// Collects the objects in the order in which they are reached.
+/// Collects the objects in the order in which the trace reaches them.
 struct Collect<'m, M: Medium> {
     items: Vec<Item>,
     cycle: InCycle<'m, M>,
@@ -79,19 +80,18 @@ impl<M: Medium> Visitor for Collect<'_, M> {
 }
 
 impl<M: Medium> Pool<M> {
-    /// Copies what lives in this pool into a new one on `target`, packed in the order in which it is
-    /// reached. Stops all operations while it runs. Types without objects are left behind; the copy has the pool's
-    /// limit.
+    /// Copies the live objects of this pool into a new one on `target`, packed in the order in which they are reached.
+    /// Stops all operations while it runs. Types without objects are left behind; the copy has the pool's limit.
     ///
     /// A pool in which programs store addresses that no type declares (an explicit one with pairs of words, any that
     /// was opened with an undo log) is copied as it is, and not packed.
     ///
-    /// Nothing is to be done with a copy that has the identity of this pool but to look at it and to close it, as long
-    /// as this one is open: the process cannot tell their references apart.
+    /// While this pool is open, a copy with its identity may only be inspected and closed: the process cannot tell
+    /// their references apart.
     ///
     /// Errors: an operation stayed open, this pool is damaged, no space on the target; a new identity for a pool whose
-    /// references are not declared. Crash: until this returns, `target` holds no complete copy; this pool is only
-    /// read. A target that has no name yet ([`firn_media::Space::publish`]) gets it when the copy is closed, or from
+    /// references are not declared. Crash: until this returns, `target` holds no complete copy; this pool is only read.
+    /// A target without a name ([`firn_media::Space::publish`]) gets it when the copy is closed, or from
     /// [`Pool::publish`].
     pub fn copy_into<N: Medium>(
         &self,
@@ -125,7 +125,7 @@ impl<M: Medium> Pool<M> {
 }
 
 impl<M: Medium> Pool<M> {
-    /// How a copy of this pool is created.
+    /// The options with which a copy of this pool is created.
     pub(crate) fn options_of_copy(&self) -> PoolOptions {
         let max_bytes = self.limit_bytes();
         let superblock = self.inner.superblock.lock(&self.inner.medium);
@@ -138,11 +138,11 @@ impl<M: Medium> Pool<M> {
     }
 }
 
-/// What becomes of a copy of a pool in which something makes no sense.
+/// How to copy a pool with damaged parts.
 pub(crate) enum Loss {
-    /// There is none.
+    /// Refuse to copy it.
     Refused,
-    /// It lacks that, and this says what.
+    /// Leave them out, and list them here.
     Counted(Salvaged),
 }
 
@@ -156,20 +156,20 @@ pub enum CopyError {
     /// The old pool could not be read, or the new one is full.
     #[error(transparent)]
     Objects(#[from] Error),
-    /// The pool is not whole, and nothing of it can be left out: its references lie in pairs of words.
+    /// The pool is damaged, and nothing in it can be left out: its references lie in pairs of words.
     #[error(
         "the pool is damaged ({finding}), and a pool of a libpmemobj program can be salvaged only if it is intact; restore the last copy"
     )]
     NotWhole {
-        /// The first thing that makes no sense.
+        /// The first damage.
         finding: Finding,
     },
-    /// Nobody knows all references of the old pool, so nobody can rewrite them.
+    /// Not all references of the old pool are known, so they cannot be rewritten.
     #[error(
         "the copy cannot get a new identity, because references in this pool are {what}, which cannot be told from numbers and rewritten; copy it without a new identity, and use one of the two at a time"
     )]
     Undeclared {
-        /// What the references are.
+        /// The kind of these references.
         what: &'static str,
     },
 }
@@ -231,7 +231,7 @@ fn collect<'m, M: Medium>(
     cycle: InCycle<'m, M>,
     loss: &mut Loss,
 ) -> Result<Vec<Item>, Error> {
-    // As many as are counted, if that can be: a list that grows is there twice while it does.
+    // Reserves room for the counted objects if possible: a growing list is in memory twice while it grows.
     let counted = from.counter(Counter::Objects).max(0) as u64;
     let most = from.medium.len() / GRAIN_BYTES;
     let items = Vec::with_capacity(counted.min(most) as usize);
@@ -251,7 +251,7 @@ fn collect<'m, M: Medium>(
     }
     let Collect { mut items, cycle } = trace.visitor;
     if from.logs_allocation() {
-        // In an explicit pool objects live that nothing reaches.
+        // In an explicit pool unreachable objects live, too.
         let marks = trace.marks;
         let moved = cycle
             .cycle()
@@ -283,7 +283,7 @@ fn collect<'m, M: Medium>(
     Ok(items)
 }
 
-/// Leaves out objects that are not what their types say: where their references are cannot be told.
+/// Leaves out objects that do not fit their types: their references cannot be found.
 fn keep_whole<M: Medium>(from: &Inner<M>, cycle: &InCycle<'_, M>, items: &mut Vec<Item>) {
     let shapes = Shapes::new(&from.types);
     items.retain(|item| {
@@ -297,14 +297,14 @@ struct Writer<'a, M: Medium, N: Medium> {
     from: &'a Inner<M>,
     to: &'a Inner<N>,
     cycle: InCycle<'a, M>,
-    /// Where objects are in the copy. Of each there is as little as can be: there may be many millions.
+    /// Where objects are in the copy. One entry is as small as possible, because there may be many millions.
     places: HashMap<VirtAddr, VirtAddr>,
     tally: StatShard,
     loss: &'a mut Loss,
 }
 
 impl<M: Medium, N: Medium> Writer<'_, M, N> {
-    /// A root that the copy has.
+    /// The copy's object of a root.
     fn root(
         &mut self,
         found: Result<(String, VirtAddr, RefWord), Error>,
@@ -389,7 +389,7 @@ impl<M: Medium, N: Medium> Writer<'_, M, N> {
     /// Which words of an object, its header included, are references.
     fn reference_words(&self, header: ObjectHeader, words: &[u64]) -> Vec<usize> {
         match header.type_id() {
-            // A migration that did not end has left where the object went, and nothing else of it counts.
+            // An unfinished migration has left only the object's new place; nothing else of it counts.
             _ if header.flags() & FLAG_FORWARDED != 0 => vec![1],
             TypeId::REFS => (2..2 + words.get(1).map_or(0, |&len| len as usize)).collect(),
             id => self

@@ -1,4 +1,4 @@
-//! Going from object to object along references, as a search tree is searched.
+//! Descending from object to object along references, as in a search tree.
 
 use core::hint::select_unpredictable;
 
@@ -16,20 +16,20 @@ use crate::value::Field;
 use crate::view::View;
 use crate::work;
 
-/// Objects between two looks at how many there were.
+/// Objects between two checks of the limit on their number.
 const STRIDE: usize = 4;
 
 impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
-    /// Goes from this object along one of two references, `links`, and from the next one likewise, until
-    /// `onward` returns nothing for an object, which is returned, or a reference is null. `onward` is told
-    /// the object's `key` and says whether the way goes along the second reference. It may be asked of an
-    /// object of another type, whose words are no keys; what it says of one is not used.
+    /// Follows one of the two references `links` of this object, then of the next one, and so on, until a reference is
+    /// null, or `onward` returns `None` for an object, which is then returned. `onward` gets the object and its `key`,
+    /// and returns whether to follow the second reference. It may be called with an object of another type, whose words
+    /// are no keys; its answer for such an object is not used.
     ///
-    /// Between two objects lies as little as can be, and which way it goes is no branch: the processor then
-    /// has the next search under way while this one waits for memory (`docs/decisions/short-searches.md`).
+    /// There is as little work as possible between two objects, and the choice of the reference is no branch: so the
+    /// processor starts the next search while this one waits for memory (`docs/decisions/short-searches.md`).
     ///
-    /// Errors: an object of another type; more than about `most` objects on the way, which is taken for a
-    /// circle ([`Error::Damaged`]).
+    /// Errors: an object of another type; more than about `most` objects on the way, which indicates a circle
+    /// ([`Error::Damaged`]).
     #[inline(always)]
     pub fn descend(
         self,
@@ -39,8 +39,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         most: usize,
         mut onward: impl FnMut(Self, u64) -> Option<bool>,
     ) -> Result<Option<Self>, Error> {
-        // No cycle begins while the view lasts (rule T2), and nothing is stored meanwhile, so both are asked
-        // for once.
+        // No cycle begins while the view lasts (rule T2), and nothing is stored meanwhile, so both are checked once.
         if !self.view().reads_in_place() {
             return self.descend_looking_up(known, key, links, most, onward);
         }
@@ -101,7 +100,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.endless())
     }
 
-    /// Descends where the transaction may have stored to some of the objects: each is looked up in the write set.
+    /// Descends where the transaction may have stored to some of the objects: looks each word up in the write set.
     #[cold]
     #[inline(never)]
     fn descend_looking_up(
@@ -126,8 +125,8 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.endless())
     }
 
-    /// What a descent gives that came to this, which is no object of the type: nothing, if a null reference
-    /// led here, whose address holds the superblock and so no header of any type.
+    /// The result of a descent that ended at an address without an object of the type. It is `None` if a null reference
+    /// led here: that address holds the superblock and so no header of any type.
     #[cold]
     #[inline(never)]
     fn refused(self) -> Result<Option<Self>, Error> {

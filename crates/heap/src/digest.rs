@@ -1,4 +1,4 @@
-//! What an open pool knows besides what lies on media, in one number.
+//! An open pool's volatile knowledge, as one number.
 
 use core::hash::{Hash, Hasher};
 use core::sync::atomic::Ordering;
@@ -9,9 +9,8 @@ use firn_media::Medium;
 use crate::pool::Pool;
 
 impl<M: Medium> Pool<M> {
-    /// Identifies what a pool knows that was opened just now, besides what lies on media: two with the same
-    /// digest and the same media go on alike. For those who look at many crashes, most of which end in the
-    /// same.
+    /// Identifies the volatile knowledge of a pool that was opened just now: two pools with equal digests and equal
+    /// media continue alike. For explorers of many crashes, most of which lead to the same state.
     #[doc(hidden)]
     pub fn volatile_digest(&self) -> u64 {
         let (inner, mut all) = (&*self.inner, DefaultHasher::new());

@@ -1,10 +1,10 @@
-//! What may go wrong, in sentences.
+//! The errors, in sentences.
 
 use firn_format::FormatError;
 use firn_media::MediumError;
 use thiserror::Error;
 
-/// A pool could not be created or opened. The medium is as it was before the call.
+/// A pool could not be created or opened. The medium is unchanged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -13,7 +13,7 @@ pub enum OpenError {
     Format {
         /// The medium's name.
         pool: String,
-        /// What is wrong with them.
+        /// Their defect.
         source: FormatError,
     },
     /// The pool holds another program's content.
@@ -35,9 +35,9 @@ pub enum OpenError {
     TooShort {
         /// The medium's name.
         pool: String,
-        /// Bytes there are.
+        /// Bytes of the medium.
         found: u64,
-        /// Bytes there must be.
+        /// Bytes of the pool.
         needed: u64,
     },
     /// The pool was open in domain `process` when the machine went down.
@@ -67,20 +67,20 @@ pub enum OpenError {
         pool: String,
         /// The option.
         what: &'static str,
-        /// What it may be.
+        /// Its permitted values.
         range: String,
-        /// What it was.
+        /// Its value.
         found: String,
     },
     /// The medium failed.
     #[error(transparent)]
     Medium(#[from] MediumError),
-    /// Recovery found something that it cannot replay.
+    /// Recovery found damage that it cannot replay.
     #[error("{pool}: recovery stopped: {source}")]
     Recovery {
         /// The medium's name.
         pool: String,
-        /// What it found.
+        /// The damage.
         source: Error,
     },
 }
@@ -93,15 +93,15 @@ pub enum Error {
     /// No room, and the pool may not grow further.
     #[error("the pool is full: no room for {bytes} more bytes; delete objects, or raise its limit")]
     PoolFull {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: u64,
     },
     /// The object is larger than any pool can hold in one piece.
     #[error("an object of {bytes} bytes is too large; the maximum is {limit}")]
     ObjectTooLarge {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: u64,
-        /// Bytes possible.
+        /// Maximum bytes.
         limit: u64,
     },
     /// The transaction changed more than a lane can log.
@@ -110,7 +110,7 @@ pub enum Error {
         /// Words to log.
         words: u64,
     },
-    /// A collector would begin again where it ends.
+    /// A collector would begin again as soon as it ends.
     #[error(
         "a collector with trigger {trigger} and target {target} would never stop; set the trigger above the target"
     )]
@@ -143,7 +143,7 @@ pub enum Error {
         "the pool already has {limit} roots, the maximum; refer to further objects from an existing root"
     )]
     TooManyRoots {
-        /// Roots possible.
+        /// Maximum number of roots.
         limit: usize,
     },
     /// The name cannot be a root's.
@@ -169,7 +169,7 @@ pub enum Error {
     BadType {
         /// The type.
         name: String,
-        /// What is wrong with it.
+        /// The contradiction.
         what: String,
     },
     /// The layout of a type changed, its version did not.
@@ -219,10 +219,10 @@ pub enum Error {
     MigrationUnfinished {
         /// The type.
         name: String,
-        /// The version that its objects are being turned into.
+        /// The version to which its objects are being converted.
         version: u32,
     },
-    /// A handle names an object that a migration would turn into another type.
+    /// A handle names an object that a migration would convert to another type.
     #[error(
         "a handle names the object at {at:#x}, of type `{name}`, which is being migrated; drop the handle, then migrate again"
     )]
@@ -238,10 +238,10 @@ pub enum Error {
         /// Bytes of the registry.
         bytes: u64,
     },
-    /// What the program does needs a pool of the other kind, or with the other log.
+    /// The request needs a pool of the other kind, or with the other log.
     #[error("{what} needs {needs}")]
     WrongKind {
-        /// What was asked.
+        /// The request.
         what: &'static str,
         /// The pool it needs.
         needs: &'static str,
@@ -258,7 +258,7 @@ pub enum Error {
         /// Time spent asking, in milliseconds.
         waited_ms: u64,
     },
-    /// A collection is under way, and only one of this kind can be at a time.
+    /// A collection is under way, and a pool allows one at a time.
     #[error("a collection of this pool is running; stop the collector or wait, then try again")]
     Collecting,
     /// The pool was closed.
@@ -286,15 +286,15 @@ pub enum Error {
         /// The address.
         at: u64,
     },
-    /// What lies on media makes no sense.
+    /// Data on media is damaged.
     #[error("the pool is damaged: {what} at {at:#x}; run `firn check`, then restore the last copy")]
     Damaged {
-        /// What is wrong.
+        /// The damage.
         what: &'static str,
         /// Where.
         at: u64,
     },
-    /// A structure's bytes are not what the format says.
+    /// A structure's bytes violate the format.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// The medium failed.
@@ -303,7 +303,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether there was no room: in the pool, or on the device below it.
+    /// Whether the error is a lack of room: in the pool, or on the device below it.
     pub(crate) fn is_no_room(&self) -> bool {
         matches!(
             self,

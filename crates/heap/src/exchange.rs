@@ -14,7 +14,7 @@ use crate::tx::redo::Ring;
 use crate::value::{Field, Plain, Sink, Source};
 use crate::view::{Reading, View};
 
-/// A field's one word, apart from its object.
+/// A field's only word, without its object.
 struct OneWord(u64);
 
 impl OneWord {
@@ -39,19 +39,19 @@ impl Source for OneWord {
     }
 }
 
-/// Changes outside transactions, of fields that fill a word: counters, stamps, flags. Shorter fields
-/// share their word with others, which a transaction stores along. References change in transactions
-/// only, where the collector sees them change.
+/// Changes outside transactions, of fields that fill a word: counters, stamps, flags. Shorter fields share their word
+/// with others, which a transaction would store along with them. References change only in transactions, where the
+/// collector sees the change.
 impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
-    /// Stores `new` if the field holds `current`, bit for bit, in one locked instruction. Either way
-    /// the inner result is what the field held.
+    /// Stores `new` if the field holds `current`, bit for bit, in one locked instruction. In both cases the inner
+    /// result is the field's former value.
     ///
-    /// Errors: the pool is only read; there is no such object, in a damaged pool.
-    /// Crash: others see the new value at once, media may have it or not until [`Obj::persist`]
-    /// returns. So persist the field before anything durable follows from it.
-    /// Concurrency: hold the lock of the structure for reading ([`View::lock_shared`]), as long as
-    /// its writers take it to free objects or to store this field. A transaction that stores the
-    /// field without the lock overwrites what was exchanged since it began.
+    /// Errors: the pool is read only; there is no such object, in a damaged pool.
+    /// Crash: others see the new value at once; media may have it or not until [`Obj::persist`] returns. So persist the
+    /// field before anything durable follows from it.
+    /// Concurrency: hold the lock of the structure for reading ([`View::lock_shared`]) if its writers take that lock to
+    /// free objects or to store this field. A transaction that stores the field without the lock overwrites all
+    /// exchanges since it began.
     #[inline]
     pub fn compare_exchange<F: Plain>(
         self,
@@ -70,21 +70,21 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
             .map_err(decode))
     }
 
-    /// Makes the field's value durable, or a later one, whoever exchanged it.
+    /// Makes the field's current or a later value durable, whichever thread exchanged it.
     ///
-    /// One fence while no transaction has committed since the last call in this pool; two more
-    /// otherwise, because log entries that name the field have to be retired first.
+    /// One fence while no transaction has committed since the last call in this pool; two more otherwise, because log
+    /// entries that name the field must be retired first.
     ///
-    /// Errors: the pool is only read; there is no such object, in a damaged pool.
-    /// Crash: after the return neither the crash nor recovery takes the value back.
-    /// Concurrency: waits for commits that are in flight, which wait for nobody.
+    /// Errors: the pool is read only; there is no such object, in a damaged pool.
+    /// Crash: after the return neither the crash nor recovery undoes the value.
+    /// Concurrency: waits for commits in flight, which wait for no one.
     pub fn persist<F: Plain>(self, field: Field<T, F>) -> Result<(), Error> {
         let at = self.word_of(field)?;
         let inner = self.view().inner();
         let medium = &inner.medium;
-        // Rule 9: what was exchanged before the object was copied counts only if the copy does.
+        // Rule 9: exchanges before the object was copied count only if the copy does.
         self.settle_alone(at);
-        // Whoever stored the field in place, its allocation included, took its number before.
+        // Every transaction that stored the field in place, including its allocation, took its LSN before.
         let bound = inner.redo.counter();
         medium.write_back_for(&steps::FIELD_WRITE_BACK, at, WORD_BYTES);
         if let Some((cycle, unit)) = self.moved_unit(at) {
@@ -94,7 +94,7 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         }
         medium.fence_for(&steps::FIELD_FENCE);
         if inner.log == LogKind::Redo && medium.keeps(&steps::FIELD_ENTRIES_RETIRED) {
-            // R13: recovery would store the values of entries below the bound again.
+            // R13: recovery would otherwise store the values of entries below the bound again.
             inner.redo.retire_below(medium, &mut Ring::default(), bound);
         }
         medium.wait_durable(medium.commit());
@@ -120,8 +120,7 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         Some((cycle, cycle.covering(at)?))
     }
 
-    /// Where the field lies; it fills a word, of an object: what a damaged reference led to may be
-    /// anything.
+    /// The address of the field. The field fills a word of an object: a damaged reference may have led to anything.
     #[inline]
     fn word_of<F: Plain>(self, field: Field<T, F>) -> Result<VirtAddr, Error> {
         const {

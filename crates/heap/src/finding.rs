@@ -1,11 +1,11 @@
-//! What a check finds.
+//! The findings of a check.
 
-/// Something that should not be.
+/// A defect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The address concerned, zero if there is none.
+    /// The address of the defect, or zero if there is none.
     pub at: u64,
-    /// What is wrong.
+    /// The defect in words.
     pub what: String,
 }
 

@@ -123,7 +123,7 @@ impl<M: Medium> Inner<M> {
         )?;
         let table = kept.table(&medium);
         let limits = Limits {
-            sets_aside: keeps,
+            reserves_last_page: keeps,
             ..limits_of(superblock.limit_bytes, medium.capacity())
         };
         Ok(Self {

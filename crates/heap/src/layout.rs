@@ -1,7 +1,7 @@
-//! Layouts of types: their digests, and in what two of them differ.
+//! Layouts of types: their digests, and the difference of two layouts.
 //!
-//! What is compared is what both sides say. Records of older versions and descriptions in C may leave out what a
-//! reference leads to, what a nested structure has in it, or the fields that are no references; where one side says
+//! Only information that both sides have is compared. Records of older versions and descriptions in C may leave out the
+//! target of a reference, the content of a nested structure, or the fields that are no references. Where one side says
 //! less, the rest is compared, and the pool keeps the fuller record.
 
 use firn_format::registry::{FieldKind, FieldRecord, TypeRecord};
@@ -31,7 +31,7 @@ impl Digest {
             .bytes(text.as_bytes())
     }
 
-    /// One more field: name and target; kind; offset, size and count; digest of what is nested in it.
+    /// Adds a field: name and target; kind; offset, size and count; digest of its nested fields.
     pub(crate) const fn field(
         self,
         (name, target): (&str, &str),
@@ -54,13 +54,13 @@ impl Digest {
     }
 }
 
-/// What there is to say of two descriptions of one type.
+/// The result of comparing two descriptions of one type.
 pub(crate) enum Comparison {
-    /// The stored one says all that the program's does.
+    /// The stored one says everything that the program's does.
     Same,
-    /// They agree, and the program says more. The record has what either says.
+    /// They agree, and the program's says more. The record has the information of both.
     Fuller(TypeRecord),
-    /// They do not agree: in what.
+    /// They differ; in words, how.
     Differ(String),
 }
 
@@ -85,7 +85,7 @@ fn agree(stored: &TypeRecord, program: &TypeRecord) -> bool {
     stored.size == program.size && s.len() == p.len() && s.into_iter().zip(p).all(equal)
 }
 
-/// The fields that both sides list: all of them, or the references if one lists no others.
+/// The fields that both sides list: all of them, or only the references if one side lists no others.
 fn sides<'a>(a: &'a TypeRecord, b: &'a TypeRecord) -> [Vec<&'a FieldRecord>; 2] {
     let references_only = [a, b].map(lists_references_only) != [false; 2];
     [a, b].map(|record| {
@@ -111,13 +111,13 @@ fn is_compatible(a: &FieldRecord, b: &FieldRecord) -> bool {
     a.name == b.name && place(a) == place(b) && same_layout && targets
 }
 
-/// Whether what a field refers to is said at least as well by `target` as by `other`.
+/// Whether `target` says at least as much about the referenced type as `other`.
 fn says_all_of(target: &str, other: &str) -> bool {
     let is_array = |name: &str| name.starts_with(REFS) && name[REFS.len()..].starts_with('<');
     target == other || other.is_empty() || other == REFS && is_array(target)
 }
 
-/// The fields of two records that agree, each as the one says it that says more.
+/// The fields of two records that agree, each taken from the record that says more.
 fn merged(stored: &TypeRecord, program: &TypeRecord) -> Vec<FieldRecord> {
     let (base, other) = match lists_references_only(stored) && !lists_references_only(program) {
         true => (program, stored),
@@ -141,7 +141,7 @@ fn merged(stored: &TypeRecord, program: &TypeRecord) -> Vec<FieldRecord> {
     base.fields.iter().map(more).collect()
 }
 
-/// In what two layouts of a type differ: the first field, and both as wholes.
+/// The difference of two layouts of a type: the first field that differs, and both layouts.
 pub(crate) fn difference(stored: &TypeRecord, program: &TypeRecord) -> String {
     let mut parts: Vec<String> = first_difference(stored, program).into_iter().collect();
     let (s, p) = (stored.size, program.size);
@@ -160,7 +160,7 @@ fn first_difference(stored: &TypeRecord, program: &TypeRecord) -> Option<String>
         (Some(s), Some(p)) => !is_compatible(s, p),
         _ => true,
     })?;
-    // A field of the same name is the same field, wherever it went.
+    // A field of the same name is the same field, even at another place.
     let named = |fields: &[&'_ FieldRecord], name: &str| -> Option<String> {
         fields.iter().find(|f| f.name == name).map(|f| place_of(f))
     };

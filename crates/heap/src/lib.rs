@@ -6,13 +6,13 @@
 //! when the phases of the collector change.
 //!
 //! ```text
-//! pool      create, open, close, options           recovery   what open does after a crash
+//! pool      create, open, close, options           recovery   opening after a crash
 //! session   a thread's lane, slots and counters    trace      which objects are reachable
 //! tx        transactions, redo and undo logs       check      whether every invariant holds
 //! alloc     frames and slots                       types      the registry
 //! view, unbarriered    how objects are read, with and without the read barrier
 //! untyped   objects of types that are described at run time
-//! work      how many instructions all that is, for media that count
+//! work      how many instructions all this takes, for media that count
 //! ```
 #![deny(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Migration: turning the objects of an old version of a type into those of a new one.
+//! Migration: converting the objects of an old version of a type to a new one.
 //!
-//! Restartable at any point. The new version is registered as *migrating*, which keeps every program out that
-//! does not go on with it; then each old object is turned into a new one, some in a transaction: in place where the
-//! slot has room, otherwise in a new slot that the old one, flagged, refers to. Then every reference to a flagged
-//! object is changed, and the flagged objects are freed. Last, the version is registered as *migrated*.
+//! Restartable at any point. The new version is registered as *migrating*, which refuses every program that does not
+//! continue the migration. Then each old object is converted, several in a transaction: in place where the slot has
+//! room, otherwise into a new slot to which the old one, flagged, refers. Then every reference to a flagged object is
+//! changed, and the flagged objects are freed. Last, the version is registered as *migrated*.
 //!
-//! Types that refer to the migrated one do so by its name, so nothing that the registry has of them changes.
+//! Types that refer to the migrated one do so by its name, so their registry records do not change.
 
 use firn_format::header::{FLAG_FORWARDED, HEADER_BYTES, ObjectHeader, TypeId};
 use firn_format::reference::RefWord;
@@ -31,18 +31,18 @@ use crate::walk::each_allocated;
 /// Objects or references that one transaction changes.
 const BATCH: usize = 64;
 
-/// Makes the body of a new object from the old one at an address, for which so many bytes were requested: its words,
-/// and how many bytes it has.
+/// Makes the body of a new object from the old one at an address, whose requested length is given: returns its words,
+/// and its number of bytes.
 type Convert<'c, M> = dyn for<'t> FnMut(Tx<'t, M>, VirtAddr, u64) -> (Vec<u64>, u64) + 'c;
 
 /// What a trace before a migration collects.
 struct Collect {
     old: TypeId,
-    /// Objects of the old version that were not turned yet.
+    /// Objects of the old version that were not converted yet.
     objects: Vec<VirtAddr>,
     /// Flagged objects.
     forwarded: Vec<VirtAddr>,
-    /// Every field that refers to something.
+    /// Every field with a reference.
     references: Vec<(VirtAddr, RefWord)>,
 }
 
@@ -62,21 +62,20 @@ impl Visitor for Collect {
 }
 
 impl<M: Medium> Pool<M> {
-    /// Turns every object of type `Old` into one of type `New` with `convert`, which
-    /// passes references on by moving the fields that hold them: every reachable one, and in an explicit pool every
-    /// allocated one. Both have the same name; `New` has
-    /// the higher version. Returns the number of objects that were turned; 0 if the pool has none, or has version
-    /// `New` or a later one already, so that a program may have one call for each step from its first version on.
+    /// Converts every object of type `Old` to type `New` with `convert`, which passes references on by moving the
+    /// fields that hold them: every reachable one, and in an explicit pool every allocated one. Both types have one
+    /// name; `New` has the higher version. Returns the number of converted objects. This is 0 if the pool has none, or
+    /// already has version `New` or a later one, so a program may make one call for each step since its first version.
     ///
-    /// Call it before any session is opened. For fields that were only appended, `Old` is the
-    /// structure as it was and `convert` fills in the new fields. Where several types have changed, their migrations
-    /// come in any order; a type is refused until all that its references lead to are migrated.
+    /// Call it before any session is opened. If fields were only appended, `Old` is the former structure and `convert`
+    /// fills in the new fields. If several types have changed, migrate them in any order; a type is refused until all
+    /// targets of its references are migrated.
     ///
     /// Counters ([`crate::Statistics`]) follow: each object counts under `New` from its transaction on.
     ///
     /// Errors: sessions or operations are open, a handle names an object of type `Old`, a collection is under way, the
-    /// pool is full or damaged, the types do not belong together, or one of them is not what the pool has. Crash, or an
-    /// error after objects were turned: call it again; until it returns no session is opened by any program
+    /// pool is full or damaged, the types do not belong together, or one of them is not the pool's. After a crash, or
+    /// an error after some objects were converted, call it again; until it returns no program can open a session
     /// ([`Error::MigrationUnfinished`]).
     /// After a crash the counters lag, as after any, until [`Pool::trace`].
     pub fn migrate<Old: Stored, New: Stored>(
@@ -93,9 +92,9 @@ impl<M: Medium> Pool<M> {
         })
     }
 
-    /// Migrates objects of types that are described while the program runs. `convert` is given the bytes of an old object and
-    /// room for those of the new one, which holds zeros, and behind the type's bytes what lay there in the old one.
-    /// References are copied from the one to the other as they are.
+    /// Migrates objects of types that are described while the program runs. `convert` gets the bytes of an old object
+    /// and room for those of the new one. The room holds zeros, and behind the type's bytes the old object's content
+    /// there. References are copied unchanged from one to the other.
     ///
     /// Errors, crash: as [`Pool::migrate`], and a description that contradicts itself.
     pub fn migrate_described(
@@ -148,7 +147,7 @@ impl<M: Medium> Pool<M> {
         let Some((old, new)) = inner.begin_migration([from, to])? else {
             return Ok(0);
         };
-        // The type counts as migrated once nothing is left that is not (rule P6).
+        // The type counts as migrated only once no unmigrated object or reference is left (rule P6).
         let last = inner.medium.keeps(&steps::MIGRATED_LAST);
         if !last {
             inner.end_migration(to, new)?;
@@ -160,7 +159,7 @@ impl<M: Medium> Pool<M> {
         Ok(turned)
     }
 
-    /// Turns the objects, has every reference name the new ones, and frees the old ones that were outgrown.
+    /// Converts the objects, redirects every reference to the new ones, and frees the old ones that were outgrown.
     fn turn_all(
         &self,
         old: TypeId,
@@ -199,7 +198,7 @@ impl<M: Medium> Pool<M> {
 }
 
 impl<M: Medium> Session<M> {
-    /// Counts objects that were turned in place, by the bytes that were requested for each before and after.
+    /// Counts objects that were converted in place, by the requested bytes of each before and after.
     fn count_turned(&mut self, old: TypeId, new: TypeId, bytes: impl Iterator<Item = (u64, u64)>) {
         let recounts = self.core.inner.recounts();
         let tally = &mut self.core.state.get_mut().tally;
@@ -214,7 +213,7 @@ impl<M: Medium> Session<M> {
     }
 }
 
-/// A migration has the pool for itself, until this is dropped.
+/// A migration's exclusive access to the pool, until this is dropped.
 struct Alone<'p, M: Medium>(&'p Inner<M>);
 
 impl<'p, M: Medium> Alone<'p, M> {
@@ -237,7 +236,7 @@ impl<M: Medium> Drop for Alone<'_, M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Errors: a handle names an object of the type, and would be read as the old version when it is the new one.
+    /// Errors: a handle names an object of the type; it would read the new version as the old one.
     fn refuse_handles(&self, name: &str, old: TypeId) -> Result<(), Error> {
         let medium = &self.medium;
         let is_old = |word: &RefWord| {
@@ -278,7 +277,7 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// In an explicit pool objects live that nothing reaches.
+    /// In an explicit pool unreachable objects live, too.
     fn collect_unreached(&self, trace: &mut Trace<'_, M, Collect>) -> Result<(), Error> {
         if !self.logs_allocation() {
             return Ok(());
@@ -308,7 +307,7 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Where a flagged object went.
+    /// The new place of a flagged object.
     fn forwarded(&self, word: RefWord) -> Option<RefWord> {
         let at = word.address();
         if word.is_null() || locate(&self.medium, at).is_err() {
@@ -320,8 +319,8 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Turns one object. Returns the bytes that were requested before and after if the new one lies in the old one's
-/// place; objects that come and go are counted as any.
+/// Converts one object. Returns its requested bytes before and after if it was converted in place; other conversions
+/// are counted as an allocation and a free.
 fn turn<M: Medium>(
     tx: Tx<'_, M>,
     at: VirtAddr,
@@ -360,7 +359,7 @@ fn redirect<M: Medium>(session: &mut Session<M>, found: &Collect) -> Result<(), 
     for batch in found.references.chunks(BATCH) {
         session.transaction(|tx| {
             for &(field, word) in batch {
-                // A flagged object's own word says where it went; it stays.
+                // A flagged object's own word names its new place; it stays.
                 let own = found
                     .forwarded
                     .binary_search(&VirtAddr(field.0 - HEADER_BYTES))

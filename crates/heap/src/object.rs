@@ -14,7 +14,7 @@ use crate::stored::{Bytes, Raw, Ref, Refs, Target};
 use crate::value::{Field, Plain, Source, Value};
 use crate::view::View;
 
-/// An object of type `T`, read through the view `V`. Lives as long as its guard or transaction.
+/// An object of type `T`, read through the view `V`. It is valid as long as its guard or transaction.
 pub struct Obj<'g, T, V: View<'g>> {
     view: V,
     place: <V::Medium as Memory>::Place<'g>,
@@ -41,7 +41,7 @@ impl<'g, T, V: View<'g>> core::fmt::Debug for Obj<'g, T, V> {
     }
 }
 
-/// An object's words, for the fields' own decoding. References read as null.
+/// An object's words, from which fields are decoded. References read as null.
 struct Words<'g, T, V: View<'g>>(Obj<'g, T, V>);
 
 impl<'g, T, V: View<'g>> Source for Words<'g, T, V> {
@@ -51,7 +51,7 @@ impl<'g, T, V: View<'g>> Source for Words<'g, T, V> {
     }
 }
 
-/// An object's words, references included: for migrations, which only move them.
+/// An object's words, including references: for migrations, which only move them.
 pub(crate) struct Revealed<'g, T, V: View<'g>>(pub(crate) Obj<'g, T, V>);
 
 impl<'g, T, V: View<'g>> Source for Revealed<'g, T, V> {
@@ -74,7 +74,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         }
     }
 
-    /// The view that the object is read through.
+    /// The view through which the object is read.
     #[inline(always)]
     pub fn view(self) -> V {
         self.view
@@ -86,21 +86,20 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         self.view.load_word(self.place, HEADER_BYTES as u32 + at)
     }
 
-    /// The word at byte `at` of the body as it lies there, for a view that reads no other
-    /// ([`View::reads_in_place`]).
+    /// The stored word at byte `at` of the body, for a view that reads in place ([`View::reads_in_place`]).
     #[inline(always)]
     pub(crate) fn word_in_place(self, at: u32) -> u64 {
         self.place.load_u64(HEADER_BYTES as u32 + at)
     }
 
-    /// The header, likewise.
+    /// The header, read in the same way.
     #[inline(always)]
     pub(crate) fn header_in_place(self) -> ObjectHeader {
         ObjectHeader(self.place.load_u64(0))
     }
 
-    /// Where the object's header lies. Changes when the object is moved, so it identifies the object
-    /// only while the guard or transaction is open.
+    /// The address of the object's header. It changes when the object is moved, so it identifies the object only while
+    /// the guard or transaction is open.
     #[inline(always)]
     pub fn address(self) -> VirtAddr {
         self.view.medium().address(self.place)
@@ -122,14 +121,14 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         RefWord::new(self.view.inner().id, self.address())
     }
 
-    /// Says that the object's first `bytes` bytes, header included, will be read soon: for programs that
-    /// have something else to do until they are there. A hint.
+    /// Announces that the object's first `bytes` bytes, header included, will be read soon, for programs that can do
+    /// other work until they arrive. A hint.
     #[inline(always)]
     pub fn expect(self, bytes: u64) {
         self.expect_range(self.address(), bytes);
     }
 
-    /// Expects a load of the field.
+    /// Prefetches the field.
     #[inline(always)]
     pub fn expect_field<F: Value>(self, field: Field<T, F>) {
         self.expect_range(self.body() + u64::from(field.offset()), u64::from(F::SIZE));
@@ -141,7 +140,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         for line in 0..bytes.div_ceil(LINE_BYTES) {
             medium.prefetch(at + line * LINE_BYTES);
         }
-        // It may begin anywhere in a line.
+        // The object may begin anywhere in a line.
         medium.prefetch(at + bytes.saturating_sub(1));
     }
 
@@ -151,8 +150,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
         F::decode(&Words(self), field.offset())
     }
 
-    /// Appends the first `len` bytes of an array of words to `into`, as they lie on media; all of it if
-    /// it has no more.
+    /// Appends the first `len` bytes of an array of words to `into`, as stored; the whole array if it has no more.
     #[inline]
     pub fn append_bytes<const N: usize>(
         self,
@@ -176,8 +174,8 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
 
     /// Follows the second of two references, or the first.
     ///
-    /// Both are read, and no branch depends on `second`: the processor fetches the object's lines at once,
-    /// and need not guess.
+    /// Reads both, and no branch depends on `second`: the processor fetches the object's lines at once, without
+    /// guessing.
     #[inline(always)]
     pub fn follow_one_of<U: Target>(
         self,
@@ -203,7 +201,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     /// Whether the field refers to `other`, tags aside.
     #[inline]
     pub fn refers_to<U: Target>(self, field: Field<T, Ref<U>>, other: Obj<'g, U, V>) -> bool {
-        // Compared as it will be: the field may not be healed yet (rule T4a).
+        // Compared in its final form: the field may not be healed yet (rule T4a).
         let named = RefWord(self.word(field.offset())).address();
         let named = self
             .view
@@ -237,14 +235,14 @@ impl<T> Copy for KnownType<T> {}
 impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
     /// This object, if its header says that it has type `T`.
     ///
-    /// Errors: the object is another's; or the address is not an object's at all.
+    /// Errors: the object has another type; or no object is there.
     #[inline]
     pub fn check_type(self) -> Result<Self, Error> {
         self.check_known_type(self.view.known_type()?)
     }
 
-    /// Follows a field to an object of a type whose number in the pool is known: faster where many objects are
-    /// followed one after the other.
+    /// Follows a field to an object of a type whose number in the pool is known: faster where many objects are followed
+    /// one after the other.
     ///
     /// Errors: as [`Obj::check_type`].
     #[inline(always)]
@@ -255,7 +253,7 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, T, V> {
         Err(self.wrong_type())
     }
 
-    /// Whether [`Obj::check_known_type`] would refuse this object, as it lies there.
+    /// Whether [`Obj::check_known_type`] would refuse this object, read in place.
     #[inline(always)]
     pub(crate) fn differs_in_place(self, known: KnownType<T>) -> bool {
         self.header_in_place().type_id() != known.id
@@ -320,7 +318,7 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
         self.located_len(len)
     }
 
-    /// The length of any object.
+    /// The length of any object of bytes.
     #[inline(never)]
     fn located_len(self, len: u64) -> Result<usize, Error> {
         let room = room_of(self)?;
@@ -335,7 +333,7 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
 }
 
 impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
-    /// This object as raw bytes, whose length the caller finds out otherwise.
+    /// This object as raw bytes, whose length the caller knows from elsewhere.
     #[inline(always)]
     pub fn raw(self) -> Obj<'g, Raw, V> {
         Obj::new(self.view, self.place)
@@ -343,13 +341,13 @@ impl<'g, V: View<'g>> Obj<'g, Bytes, V> {
 }
 
 impl<'g, V: View<'g>> Obj<'g, Raw, V> {
-    /// The object as what it is if its header says that it has a length in front.
+    /// The object as bytes with a length in front, if its header says so.
     #[inline(always)]
     pub fn bytes(self) -> Option<Obj<'g, Bytes, V>> {
         (self.header().type_id() == TypeId::BYTES).then(|| Obj::new(self.view, self.place))
     }
 
-    /// How many bytes the program asked for: what the slot has, without what the header says is slack.
+    /// The requested length in bytes: the slot's, minus the slack in the header.
     ///
     /// Errors: [`Error::Damaged`] if the slack is more than the slot; no slot starts there.
     #[inline(always)]
@@ -397,11 +395,11 @@ impl<'g, T: Target, V: View<'g>> Obj<'g, Refs<T>, V> {
     }
 }
 
-/// Bytes of the slot that starts at `at`, if it lies in the first frame of a run that no cycle fills, as
-/// most slots do. Where there is no answer the slot is to be located.
+/// Bytes of the slot that starts at `at`, if it lies in the first frame of a run that no cycle fills, as most slots do.
+/// On `None` the caller must locate the slot.
 ///
-/// Which chunk the frame lies in need not be looked at: the words of frames without objects are never
-/// those of runs.
+/// There is no need to check in which chunk the frame lies: the words of frames without objects never look like those
+/// of runs.
 #[inline(always)]
 pub(crate) fn slot_bytes_at<M: Medium>(medium: &M, at: VirtAddr) -> Option<u64> {
     let frame = Frame::holding(at);
@@ -410,13 +408,13 @@ pub(crate) fn slot_bytes_at<M: Medium>(medium: &M, at: VirtAddr) -> Option<u64> 
     starts.then(|| class.slot_bytes())
 }
 
-/// Bytes of the body that the object's slot has room for.
+/// Room for the body in the object's slot, in bytes.
 fn room_of<'g, T, V: View<'g>>(object: Obj<'g, T, V>) -> Result<u64, Error> {
     let slot = crate::alloc::locate(object.view.medium(), object.address())?;
     Ok(slot.bytes - HEADER_BYTES)
 }
 
-/// Bytes that the program asked for, from a header and the slot that it stands in.
+/// The requested length in bytes, from a header and its slot.
 #[inline]
 pub(crate) fn requested_bytes(header: ObjectHeader, slot_bytes: u64) -> Option<u64> {
     slot_bytes.checked_sub(HEADER_BYTES + header.slack_bytes())

@@ -1,7 +1,7 @@
-//! Occupancy: what each 4 KiB frame of a pool holds, and how full it is.
+//! Occupancy: the content of each 4 KiB frame of a pool, and how full it is.
 //!
-//! Read like [`crate::Statistics`] from a medium, without a lock and without opening the pool; or,
-//! from an open pool, out of the allocator's own knowledge, which needs no close to be exact.
+//! It is read from a medium like [`crate::Statistics`], without a lock and without opening the pool; or from the
+//! allocator's own knowledge in an open pool, which is exact without a close.
 
 use core::ops::Range;
 use std::sync::atomic::Ordering;
@@ -26,12 +26,12 @@ const METADATA_CHUNKS: u64 = 1;
 /// First chunk of region 0's tables.
 const FIRST_TABLE_CHUNK: u64 = FIRST_DATA_CHUNK - TABLE_CHUNKS;
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameContent {
     /// Superblocks, roots, types, statistics.
     Metadata,
-    /// A transaction's log: a lane's chunk, or what overflowed from it.
+    /// A transaction's log: a lane's chunk, or its overflow.
     Log,
     /// Frame words and allocation bitmaps.
     Table,
@@ -39,18 +39,18 @@ pub enum FrameContent {
     Free,
     /// Part of a run of slots.
     Slots {
-        /// Bytes of the frame under slots that hold an object; `None` if that is not known.
+        /// Bytes of the frame that belong to slots with an object; `None` if that is not known.
         live_bytes: Option<u16>,
     },
     /// Part of a large object.
     Large {
-        /// Bytes of the frame under the object; `None` if it is not known whether it lives.
+        /// Bytes of the frame that belong to the object; `None` if it is not known whether it lives.
         live_bytes: Option<u16>,
     },
 }
 
 impl FrameContent {
-    /// Bytes of the frame under objects: zero where there can be none, `None` if not known.
+    /// Bytes of the frame that belong to objects: zero where there can be none, `None` if not known.
     pub fn live_bytes(self) -> Option<u64> {
         match self {
             Self::Slots { live_bytes } | Self::Large { live_bytes } => live_bytes.map(u64::from),
@@ -62,20 +62,20 @@ impl FrameContent {
 /// A frame of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameOccupancy {
-    /// What it holds.
+    /// Its content.
     pub content: FrameContent,
-    /// Whether the device has data for it; not if it was discarded or never stored to. `None` where
-    /// the medium cannot say.
+    /// Whether the device has data for it; false if it was discarded or never stored to. `None` where the medium cannot
+    /// say.
     pub has_data: Option<bool>,
 }
 
-/// What each frame of a pool held at one time.
+/// The content of each frame of a pool at one time.
 #[derive(Clone, Debug)]
 pub struct Occupancy {
     /// The frames, from the start of the pool.
     pub frames: Vec<FrameOccupancy>,
-    /// Whether it is known of each slot if an object lives in it, which it always is in an explicit
-    /// pool, and the figures are exact.
+    /// Whether it is known for each slot if an object lives in it, so that the figures are exact. It always is in an
+    /// explicit pool.
     pub exact: bool,
     /// Objects.
     pub objects: u64,
@@ -87,19 +87,18 @@ pub struct Occupancy {
     pub footprint_2m_bytes: u64,
 }
 
-/// Which slots of a run hold objects.
+/// The slots of a run that hold objects.
 #[derive(Clone, Copy)]
 struct RunUse {
     /// Bits of the slots that are in use.
     used: [u64; BITMAP_WORDS as usize],
-    /// Objects, where slots can be in use without one: in a session's active runs.
+    /// The number of objects, where slots can be in use without one: in a session's active runs.
     objects: Option<u64>,
 }
 
 impl Occupancy {
-    /// Reads the occupancy of a pool from a medium that holds it. Takes no lock: another program may
-    /// have the pool open. Of a traced pool that was not closed only the frames in use are known, not
-    /// how full they are.
+    /// Reads the occupancy of a pool from its medium. Takes no lock: another program may have the pool open. In a
+    /// traced pool that was not closed, only the frames in use are known, not how full they are.
     ///
     /// Errors: not a pool, or a damaged one.
     pub fn read<M: Medium>(medium: &M) -> Result<Self, FormatError> {
@@ -135,7 +134,7 @@ impl Occupancy {
         } else {
             (sum(Counter::LiveFrames), sum(Counter::LiveChunks))
         };
-        // A medium that fails to say cannot say.
+        // A failure of the medium counts as `cannot say`.
         let data = medium.data_ranges().unwrap_or_default();
         Ok(Self {
             frames: with_data(contents, data.as_deref()),
@@ -149,11 +148,11 @@ impl Occupancy {
 }
 
 impl<M: Medium> Pool<M> {
-    /// What each frame holds now, for programs that look at their own pool: exact without a close,
-    /// unless a crash left what only [`Pool::trace`] can tell.
+    /// The current content of each frame, for programs that inspect their own pool: exact without a close, unless a
+    /// crash left gaps that only [`Pool::trace`] can fill.
     ///
     /// Errors: the pool is damaged.
-    /// Concurrency: stops nobody. Of transactions that commit meanwhile some part may be included.
+    /// Concurrency: stops no one. Transactions that commit meanwhile may be included in part.
     pub fn occupancy(&self) -> Result<Occupancy, Error> {
         let inner = &*self.inner;
         inner.check_process()?;
@@ -175,7 +174,7 @@ impl<M: Medium> Inner<M> {
                 used,
                 objects: Some(objects),
             },
-            // Nobody has touched the chunk since the pool was opened, with bitmaps that held.
+            // The chunk was not touched since the pool was opened with valid bitmaps.
             None => stored_use(&self.medium, frame),
         }
     }
@@ -206,7 +205,7 @@ fn contents<M: Medium>(
         match what {
             FrameUse::Free => contents.push(FrameContent::Free),
             FrameUse::Log | FrameUse::Plan | FrameUse::Kept => contents.push(FrameContent::Log),
-            // A running program has changed the run since its head was read.
+            // A running program has changed the run since its first frame was read.
             FrameUse::Tail { .. } => contents.push(FrameContent::Slots { live_bytes: None }),
             FrameUse::Slots(_) | FrameUse::Large { .. } => {
                 let known = use_of(head);
@@ -248,9 +247,8 @@ fn part(run: FrameUse, known: Option<RunUse>, index: u64) -> FrameContent {
     }
 }
 
-/// Bytes of frame number `index` of a run that lie under its objects. In a run with slots in a
-/// session's hands each slot in use gets the same share of the objects, which is exact where the run
-/// is one frame long.
+/// Bytes of frame number `index` of a run that belong to its objects. In a run with slots in a session's active runs,
+/// each slot in use gets an equal share of the objects, which is exact where the run is one frame long.
 fn live_bytes(class: Option<Class>, known: &RunUse, index: u64) -> u64 {
     let is_used = |slot: u64| known.used[slot as usize / 64] >> (slot % 64) & 1 != 0;
     let Some(class) = class else {
@@ -282,7 +280,7 @@ fn footprint(contents: &[FrameContent]) -> (u64, u64) {
     )
 }
 
-/// Tells of each frame whether it lies in one of the ranges, which ascend.
+/// Adds to each frame whether it lies in one of the ranges, which ascend.
 fn with_data(contents: Vec<FrameContent>, data: Option<&[Range<u64>]>) -> Vec<FrameOccupancy> {
     let mut ranges = data.map(|ranges| ranges.iter().peekable());
     let frames = contents.into_iter().enumerate().map(|(number, content)| {

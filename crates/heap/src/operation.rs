@@ -1,4 +1,4 @@
-//! A session's operation: what it works with, from its beginning to its end.
+//! A session's operation and its state, from its beginning to its end.
 
 use core::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::tx::changes::Changes;
 use crate::tx::raw_changes::Open;
 use crate::tx::redo::Ring;
 
-/// What a session's operations share.
+/// State that a session's operations share.
 pub(crate) struct Core<M: Medium> {
     pub(crate) inner: Arc<Inner<M>>,
     pub(crate) lane: usize,
-    /// Where the open transaction has stored something: the one branch of its reads.
+    /// The lines to which the open transaction may have stored: the only branch of its reads.
     pub(crate) stored: StoredLines,
-    /// Where the object lies that the open transaction allocated last and has not freed; zero for none.
+    /// The address of the last object that the open transaction allocated and has not freed; zero for none.
     pub(crate) newest: Cell<u64>,
-    /// Of its raw transaction.
+    /// The state of its raw transaction.
     pub(crate) open: RefCell<Open>,
     pub(crate) kept: RefCell<RetainedSnapshot>,
     pub(crate) state: RefCell<State>,
@@ -49,7 +49,7 @@ impl<M: Medium> Core<M> {
         self.inner.collector.cycle(&self.inner.medium)
     }
 
-    /// Publishes the session's counters, within an operation of its own: nobody recounts meanwhile.
+    /// Publishes the session's counters, within an operation of its own, so that no recount runs meanwhile.
     pub(crate) fn publish(&self) {
         let inner = &*self.inner;
         inner.safepoint.enter(&inner.medium, self.lane);
@@ -65,8 +65,7 @@ impl<M: Medium> Core<M> {
     }
 }
 
-/// What an operation reads through, for as long as it lasts. Views are one pointer to it, so that
-/// objects stay small.
+/// What an operation's views point to, for as long as it lasts. A view is a single pointer, so objects stay small.
 pub(crate) struct Access<'s, M: Medium> {
     pub(crate) core: &'s Core<M>,
     pub(crate) inner: &'s Inner<M>,

@@ -10,27 +10,27 @@ use firn_units::{CHUNK_BYTES, round_up};
 use crate::alloc::Limits;
 use crate::error::OpenError;
 
-/// Share of a limited pool that waits for the trace after a crash: one part in this many.
+/// One part in this many of a limited pool is reserved for the trace after a crash.
 const RESERVE_SHARE: u64 = 100;
 
 /// How a pool is created or opened.
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
-    /// What the program calls the pool's content; checked at open, up to 64 bytes.
+    /// The program's name for the pool's content; checked at open, up to 64 bytes.
     pub layout: String,
-    /// What decides which objects live. Only [`crate::Pool::create`] looks at it.
+    /// What decides which objects live. Used only by [`crate::Pool::create`].
     pub kind: PoolKind,
     /// Which log this open of the pool uses.
     pub log: LogKind,
-    /// Sessions at one time. Only [`crate::Pool::create`] looks at it.
+    /// The most sessions at one time. Used only by [`crate::Pool::create`].
     pub lanes: usize,
     /// The pool's limit: the most bytes that it may have. It is stored with the pool and holds for every program that
-    /// opens it. [`crate::Pool::create`] without one makes a pool that grows up to the medium's capacity; [`crate::Pool::open`]
-    /// without one leaves the limit as it is, and with one changes it. 256 TiB or more are no limit. A pool that is
-    /// longer than its new limit keeps its length, and is full when nothing is free in it.
+    /// opens it. Without one, [`crate::Pool::create`] makes a pool that grows up to the medium's capacity, and
+    /// [`crate::Pool::open`] leaves the limit as it is; with one, it changes the limit. 256 TiB or more are no limit. A
+    /// pool that is longer than its new limit keeps its length, and is full when nothing is free in it.
     ///
-    /// A transaction's log may take as much again while the transaction runs, so that a full pool can free any number of
-    /// objects at once. Closing the pool cuts that off.
+    /// A transaction's log may take as much again while the transaction runs, so that a full pool can free any number
+    /// of objects at once. Closing the pool cuts that off.
     pub max_bytes: Option<u64>,
     /// Commits after which a session publishes its counters on the statistics page.
     pub publish_every: u32,
@@ -88,7 +88,7 @@ impl PoolOptions {
 
     /// The limit that these options give a pool.
     pub(crate) fn limit(&self) -> Option<NonZeroU64> {
-        // Zero is refused like every other one that is too small.
+        // Zero is refused like every limit that is too small.
         let given = self.max_bytes.filter(|&bytes| bytes < MAX_POOL_BYTES);
         given.map(|bytes| NonZeroU64::new(bytes).unwrap_or(NonZeroU64::MIN))
     }
@@ -100,6 +100,6 @@ pub(crate) fn limits_of(limit: Option<NonZeroU64>, capacity: u64) -> Limits {
     Limits {
         max_bytes: limit.map_or(capacity.min(MAX_POOL_BYTES), NonZeroU64::get),
         reserve_bytes: limit.map_or(0, |limit| round_up(reserve(limit), CHUNK_BYTES)),
-        sets_aside: false,
+        reserves_last_page: false,
     }
 }

@@ -1,13 +1,14 @@
 //! The order of a protocol's phases.
 //!
-//! A protocol is a value with a method for each phase. [`in_order`] carries phases out as they stand in its list, which is
-//! all that a reader of the protocol needs. A medium that loses power may be told to get the order wrong
-//! ([`Probe::is_perturbed`]); `perturbed.rs` says what it does then, outside of the protocol. On every other medium
-//! nothing of that is compiled.
+//! A protocol is a value with a method for each phase. [`in_order`] runs the phases in the order of its list, so the
+//! list is all that a reader of the protocol needs. A medium that loses power may be told to get the order wrong
+//! ([`Probe::is_perturbed`]); `perturbed.rs` defines the wrong orders, apart from the protocol. For all other media
+//! none of this is compiled.
 
 use firn_media::{Medium, Probe, Step};
 
-/// Carries out the phases of a protocol, which is a mutable reference, in this order. With `try` a phase may fail, and no later one begins.
+/// Runs the phases of a protocol, which is a mutable reference, in this order. With `try`, a phase may fail, and then
+/// no later one begins.
 macro_rules! in_order {
     (try $protocol:ident => $($phase:ident),+ $(,)?) => {
         $(
@@ -32,11 +33,11 @@ pub(crate) trait Perturbed: Sized {
 
     fn medium(&self) -> &Self::Medium;
 
-    /// What may go wrong, by the step that is left out then.
+    /// The faults, by the step that is left out.
     fn perturbations() -> Vec<Perturbation<Self>>;
 }
 
-/// What happens to a phase when a step is left out.
+/// The effect on a phase when a step is left out.
 pub(crate) struct Perturbation<P> {
     pub(crate) step: &'static Step,
     pub(crate) phase: &'static str,
@@ -44,17 +45,17 @@ pub(crate) struct Perturbation<P> {
 }
 
 pub(crate) enum How<P> {
-    /// It is not carried out.
+    /// The phase is not run.
     LeftOut,
-    /// Something else is carried out in its place.
+    /// A replacement is run.
     Instead(fn(&mut P)),
-    /// It is carried out too early, before this other phase.
+    /// The phase is run too early, before this other phase.
     Moved(&'static str, fn(&mut P)),
-    /// It is carried out too early, and again in its place.
+    /// The phase is run too early, and again in its place.
     Twice(&'static str, fn(&mut P)),
 }
 
-/// Whether a phase is carried out now: always, but on a medium that gets the order wrong.
+/// Whether a phase is run now: always, except on a medium that gets the order wrong.
 #[inline(always)]
 pub(crate) fn is_due<P: Perturbed>(protocol: &mut P, phase: &str) -> bool {
     !protocol.medium().is_perturbed() || perturb(protocol, phase)

@@ -25,7 +25,7 @@ use crate::superblock::keeps_addresses;
 use crate::superblock::{sound_superblock, stored_domain, write_superblock};
 use crate::{recovery, steps, stored::Stored};
 
-/// What a pool is known by.
+/// A pool's identity.
 #[derive(Clone, Copy)]
 pub(crate) struct Identity {
     pub(crate) uuid: [u8; 16],
@@ -33,8 +33,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// One that no other pool has. The short id may be another's: it tells the program's mistakes with references of
-    /// another pool, and nothing is found by it (`docs/decisions/copies-and-identity.md`).
+    /// An identity that no other pool has. Another pool may have an equal short id: that id detects references of
+    /// another pool in the program's hands, and nothing is found by it (`docs/decisions/copies-and-identity.md`).
     pub(crate) fn drawn<M: Medium>(medium: &M) -> Self {
         let id = PoolId((medium.random_u64() as u16).max(1));
         let mut uuid = [0; 16];
@@ -43,7 +43,7 @@ impl Identity {
         Self { uuid, id }
     }
 
-    /// That of a pool.
+    /// The identity of a pool.
     pub(crate) fn of<M: Medium>(pool: &Inner<M>) -> Self {
         Self {
             uuid: pool.uuid,
@@ -67,11 +67,11 @@ impl<M: Medium> Clone for Pool<M> {
 }
 
 impl<M: Medium> Pool<M> {
-    /// Makes a new pool on `medium`, which must not hold one that matters: its content is lost.
+    /// Makes a new pool on `medium`, whose content is lost.
     ///
     /// Errors: options out of range, no space, the medium's name was taken meanwhile. Crash: a medium with a name
-    /// ([`firn_media::Space::publish`]) is found by it once it holds a pool that can be opened, and not before; any other may
-    /// hold no pool until this returns, and opening it says so.
+    /// ([`firn_media::Space::publish`]) is found by it only once it holds a pool that can be opened. Any other may hold
+    /// no pool until this returns, and opening it says so.
     pub fn create(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
         let pool = Self::create_unpublished(medium, options)?;
         match pool.inner.medium.publish() {
@@ -83,8 +83,8 @@ impl<M: Medium> Pool<M> {
         }
     }
 
-    /// As [`Pool::create`], for a pool that is to be filled before it is found: the medium gets its name from
-    /// [`Pool::publish`], or when the pool is closed, which dropping it does; after [`Pool::abandon`] it is gone.
+    /// As [`Pool::create`], for a pool that is filled before it can be found: the medium gets its name from
+    /// [`Pool::publish`], or when the pool is closed, which dropping it does; [`Pool::abandon`] discards the pool.
     ///
     /// Errors: as [`Pool::create`].
     pub fn create_unpublished(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
@@ -93,7 +93,7 @@ impl<M: Medium> Pool<M> {
         Self::create_as(medium, options, identity)
     }
 
-    /// Creates a pool with an identity that exists already. The caller sees to it that no other such pool is open.
+    /// Creates a pool with an existing identity. The caller ensures that no other pool with it is open.
     pub(crate) fn create_as(
         medium: M,
         options: &PoolOptions,
@@ -140,14 +140,14 @@ impl<M: Medium> Pool<M> {
     ///
     /// The work is bounded by what was in flight at the crash, not by the size of the pool.
     ///
-    /// Errors: not a pool, damaged, of another layout, torn by the death of the machine, a copy of one that the
-    /// process has open for writing ([`firn_media::MediumError::CopyIsOpen`]). Nothing was written then, except by a
-    /// recovery that could finish. Crash: opening again recovers again.
+    /// Errors: not a pool, damaged, of another layout, torn by the death of the machine, a copy of one that the process
+    /// has open for writing ([`firn_media::MediumError::CopyIsOpen`]). Nothing was written then, except by a recovery
+    /// that could finish. Crash: opening again recovers again.
     pub fn open(medium: M, options: &PoolOptions) -> Result<Self, OpenError> {
         Self::open_any(medium, options, false)
     }
 
-    /// As [`Pool::open`], and where `torn` is allowed a pool that was open when the machine went down.
+    /// As [`Pool::open`]; if `torn` is allowed, also opens a pool that was open when the machine went down.
     pub(crate) fn open_any(
         medium: M,
         options: &PoolOptions,
@@ -164,7 +164,7 @@ impl<M: Medium> Pool<M> {
         Self::open_claimed(medium, options, superblock)
     }
 
-    /// Opens the pool that a superblock says is there. What may be open beside it is the caller's to see to.
+    /// Opens the pool that the superblock describes. The caller checks which pools are open beside it.
     pub(crate) fn open_claimed(
         medium: M,
         options: &PoolOptions,
@@ -183,7 +183,7 @@ impl<M: Medium> Pool<M> {
             pool: medium.name(),
             source,
         })?;
-        // What was interrupted ends by the rules under which it began: where addresses stay it heals pairs of words,
+        // An interrupted cycle ends by the rules under which it began: where addresses stay it heals pairs of words,
         // which no other open does, and a traced pool moves nothing under an undo log.
         let keeps = |log| keeps_addresses(superblock.kind, log);
         let ends_it = match options.log {
@@ -261,8 +261,8 @@ impl<M: Medium> Pool<M> {
             write_superblock(&inner.medium, &mut superblock);
             let both = inner.medium.keeps(&steps::OLDER_VERSION_OVERWRITTEN);
             if converted_from.is_some() && both {
-                // P5: both copies, or a program of the older version passes over the one that it cannot read and
-                // goes on from the other, beside what was stored since.
+                // P5: both copies. Otherwise a program of the older version would skip the copy that it cannot read and
+                // continue from the other, beside later stores.
                 write_superblock(&inner.medium, &mut superblock);
             }
         }
@@ -276,9 +276,9 @@ impl<M: Medium> Pool<M> {
         })
     }
 
-    /// Whether this is still the process that opened the pool. In a forked child every call that can fail does so
-    /// ([`Error::Forked`]), and whatever it has of the pool may be dropped. A guard that was open reads what was there
-    /// at the fork, or later; nothing that a child does reaches the pool.
+    /// Whether this is still the process that opened the pool. In a forked child every call that can fail fails with
+    /// [`Error::Forked`], and all of the child's values of the pool may be dropped. A guard that was open at the fork
+    /// reads the content of then or later; nothing that a child does reaches the pool.
     pub fn is_ours(&self) -> bool {
         self.inner.medium.is_ours()
     }
@@ -301,38 +301,36 @@ impl<M: Medium> Pool<M> {
         self.inner.kind
     }
 
-    /// Bytes beyond which the pool does not grow; `None` where only the medium's capacity says.
+    /// Bytes beyond which the pool does not grow; `None` if only the medium's capacity limits it.
     pub fn limit_bytes(&self) -> Option<u64> {
         let superblock = self.inner.superblock.lock(&self.inner.medium);
         superblock.limit_bytes.map(NonZeroU64::get)
     }
 
-    /// Version of the format that the pool has: the present one, but where a pool of an older version was opened
-    /// for reading only.
+    /// The pool's version of the format: the current one, except where a pool of an older version was opened read-only.
     pub fn format_version(&self) -> u32 {
         self.inner.superblock.lock(&self.inner.medium).version
     }
 
-    /// The older version of the format that the pool had until this open gave it the present one; programs that
-    /// know the older one alone refuse it from now on. `None` where it had the present one.
+    /// The older version of the format from which this open has converted the pool; programs that know only the older
+    /// one refuse it from now on. `None` if it had the current version.
     pub fn converted_from(&self) -> Option<u32> {
         self.inner.converted_from
     }
 
-    /// Whether a crash left what only a trace or a collection can tell: in a traced pool which objects
-    /// are garbage, in an explicit one what the counters are.
+    /// Whether a crash left questions that only a trace or a collection answers: in a traced pool which objects are
+    /// garbage, in an explicit one the values of the counters.
     pub fn needs_trace(&self) -> bool {
         !self.inner.exact.load(Ordering::Acquire)
     }
 
-    /// The bits that every reference to an object of this pool has set, beside those that say where the
-    /// object lies.
+    /// The bits that are set in every reference to an object of this pool, besides the object's address.
     pub fn reference_bits(&self) -> u64 {
         firn_format::reference::RefWord::new(self.inner.id, firn_units::VirtAddr(0)).0
     }
 
-    /// Registers a type before its first use, so that the first transaction need not; and with it every type that
-    /// its references lead to. A type is registered by its first use at the latest.
+    /// Registers a type before its first use, so that the first transaction need not; also registers every type to
+    /// which its references lead. Without this call a type is registered by its first use.
     ///
     /// Errors: one of them is stored with another layout or in another version; the registry is full. Durable on
     /// return; a crash midway leaves all of them registered or none.
@@ -341,7 +339,7 @@ impl<M: Medium> Pool<M> {
         self.inner.type_id::<T>().map(|_| ())
     }
 
-    /// Closes the pool: empties the lanes, writes what is free, syncs.
+    /// Closes the pool: empties the lanes, writes what is free, and syncs.
     ///
     /// Errors: sessions are open, a collection is under way, the medium failed; the pool stays open and is recovered at the
     /// next open if the program ends.
@@ -349,13 +347,13 @@ impl<M: Medium> Pool<M> {
         self.inner.close()
     }
 
-    /// Drops the pool as a crash would: nothing is written any more. For tests of recovery.
+    /// Drops the pool as a crash would: nothing more is written. For tests of recovery.
     pub fn abandon(self) {
         self.inner.closed.store(true, Ordering::Release);
     }
 
-    /// Makes a pool of [`Pool::create_unpublished`] or [`Pool::copy_into`] found by its medium's name, with all that
-    /// was committed so far. Does nothing for others.
+    /// Lets a pool of [`Pool::create_unpublished`] or [`Pool::copy_into`] be found by its medium's name, with
+    /// everything that was committed so far. Does nothing for other pools.
     ///
     /// Errors: an operation stayed open, the name was taken meanwhile, the device failed.
     pub fn publish(&self) -> Result<(), Error> {
@@ -371,9 +369,8 @@ impl<M: Medium> Pool<M> {
         inner.stopped(|| inner.medium.sync().map_err(Error::from))?
     }
 
-    /// Gives the blocks of free space back to the device, in pieces of 64 KiB and more, and cuts
-    /// free chunks off the end. Returns the bytes of those pieces; of some an earlier open may have
-    /// given the blocks back already.
+    /// Gives the blocks of free space back to the device, in pieces of 64 KiB and more, and cuts free chunks off the
+    /// end. Returns the bytes of those pieces; the blocks of some may have been given back by an earlier open.
     ///
     /// Errors: the medium failed; the rest stays as it was.
     pub fn release_free_space(&self) -> Result<u64, Error> {

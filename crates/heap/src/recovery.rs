@@ -1,7 +1,7 @@
-//! Recovery: what open does after a crash.
+//! Recovery: how open restores a pool after a crash.
 //!
-//! Idempotent: nothing here is lost by another crash, because the log stays valid until the last
-//! store, `W_pool`. The work is that of the lanes, whatever the size of the pool.
+//! Idempotent: another crash loses nothing here, because the log stays valid until the last store, `W_pool`. The work
+//! depends on the lanes, not on the size of the pool.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ struct LoggedEntry {
 
 /// `W_pool`.
 ///
-/// Errors: the word is damaged, or leaves no numbers for transactions to come.
+/// Errors: the word is damaged, or leaves no LSNs for later transactions.
 pub(crate) fn watermark<M: Medium>(medium: &M) -> Result<u64, Error> {
     let watermark = Seal::Watermark.open_at(medium.load_u64(WATERMARK), WATERMARK)?;
     match watermark <= MAX_VALUE - HEADROOM {
@@ -63,7 +63,7 @@ pub(crate) fn recover<M: Medium>(
     recovery.resume(superblock)
 }
 
-/// A recovery under way.
+/// A recovery in progress.
 struct Recovery<'m, M: Medium> {
     medium: &'m M,
     lanes: usize,
@@ -73,9 +73,9 @@ struct Recovery<'m, M: Medium> {
     interrupted: Option<(Phase, Cycle<M>)>,
     /// Valid entries that `W_pool` does not cover.
     entries: Vec<LoggedEntry>,
-    /// The highest number in any header.
+    /// The highest LSN in any header.
     highest: u64,
-    /// The highest W that an entry says.
+    /// The highest W of an entry.
     watermark: u64,
     /// The new `W_pool`.
     top: u64,
@@ -100,11 +100,10 @@ impl<'m, M: Medium> Recovery<'m, M> {
         })
     }
 
-    /// Reads the valid entries of all lanes. One below `W_pool` is durable in place and says no higher W than its own
-    /// number: what it had outside its slot may be anything by now. A batch of an earlier open with an undo log is no
-    /// entry.
+    /// Reads the valid entries of all lanes. An entry below `W_pool` is durable in place and carries no W above its own
+    /// LSN; its frames outside its slot may be reused by now. A batch of an earlier open with an undo log is no entry.
     ///
-    /// Errors: an entry's number is damaged.
+    /// Errors: an entry's LSN is damaged.
     fn find_entries(&mut self) -> Result<(), Error> {
         let slots = (0..self.lanes).flat_map(|lane| (0..SLOTS).map(move |slot| (lane, slot)));
         for (lane, slot) in slots {
@@ -132,7 +131,7 @@ impl<'m, M: Medium> Recovery<'m, M> {
         Ok(())
     }
 
-    /// R12: numbers go on above every one in any header, valid or not.
+    /// R12: new LSNs are above every LSN in any header, valid or not.
     fn go_on_with_numbers(&mut self) {
         if self.highest > 0 {
             self.top = self.top.max(self.highest + 1);
@@ -146,14 +145,14 @@ impl<'m, M: Medium> Recovery<'m, M> {
         self.entries.retain(|entry| entry.lsn >= self.watermark);
     }
 
-    /// R7: in the order of their numbers. Numbers that are missing were not committed.
+    /// R7: in the order of their LSNs. Missing LSNs were not committed.
     fn put_in_order(&mut self) {
         self.entries.sort_unstable_by_key(|entry| entry.lsn);
     }
 
-    /// C3: what entries change of an interrupted cycle's objects is copied first, then redone.
+    /// C3: an interrupted cycle's objects that entries change are copied first, then the entries are replayed.
     ///
-    /// Errors: none; as the other phases.
+    /// Errors: none; the signature is that of the other phases.
     fn copy_named(&mut self) -> Result<(), Error> {
         if let Some((Phase::Active(_), cycle)) = &self.interrupted {
             let payloads = self.entries.iter().map(|entry| &entry.payload);
@@ -162,7 +161,7 @@ impl<'m, M: Medium> Recovery<'m, M> {
         Ok(())
     }
 
-    /// Stores what the entries say.
+    /// Carries out the entries.
     ///
     /// Errors: an entry is damaged.
     fn replay(&mut self) -> Result<(), Error> {
@@ -170,7 +169,7 @@ impl<'m, M: Medium> Recovery<'m, M> {
         payloads.try_for_each(|payload| replay(self.medium, payload))
     }
 
-    /// Undoes the transactions of undo logs that had not ended.
+    /// Undoes the unfinished transactions of undo logs.
     ///
     /// Errors: a log is damaged.
     fn roll_back(&mut self) -> Result<(), Error> {
@@ -178,7 +177,7 @@ impl<'m, M: Medium> Recovery<'m, M> {
         Ok(())
     }
 
-    /// R11: what was stored, fence, one store of `W_pool`, fence. It retires every lane at once.
+    /// R11: the replayed stores, a fence, one store of `W_pool`, a fence. This retires every lane at once.
     fn retire_entries(&mut self) {
         let medium = self.medium;
         medium.fence_for(&steps::REPLAY_FENCE);
@@ -186,9 +185,9 @@ impl<'m, M: Medium> Recovery<'m, M> {
         medium.persist_for(&steps::RECOVERED_W_POOL_PERSIST, WATERMARK, WORD_BYTES);
     }
 
-    /// Has the cycle go on that the crash interrupted, or ends its release.
+    /// Resumes the cycle that the crash interrupted, or finishes its release.
     ///
-    /// Errors: the list of kept plans is damaged.
+    /// Errors: the list of retained plans is damaged.
     fn resume(&mut self, superblock: &Superblock) -> Result<Recovered<M>, Error> {
         let resumed = match self.interrupted.take() {
             Some((Phase::Active(_), cycle)) => {
@@ -211,7 +210,7 @@ impl<'m, M: Medium> Recovery<'m, M> {
     }
 }
 
-/// What the crash medium gets wrong.
+/// The faults that the crash medium plants.
 impl<M: Medium> Perturbed for Recovery<'_, M> {
     type Medium = M;
 
@@ -220,7 +219,7 @@ impl<M: Medium> Perturbed for Recovery<'_, M> {
     }
 
     fn perturbations() -> Vec<Perturbation<Self>> {
-        // A replay that fails is found as well.
+        // A replay that fails is detected as well.
         let replay: fn(&mut Self) = |recovery| recovery.replay().expect("sound entries");
         let stop_at_gap: fn(&mut Self) = |recovery| {
             let follows = |(lsn, entry): &(u64, &LoggedEntry)| entry.lsn == *lsn;

@@ -1,16 +1,16 @@
 //! Safepoints: operations, and stopping them all for a change of phase.
 //!
-//! Entering an operation is a store, a barrier and a look at the stop word (rule T1): without a barrier both
-//! sides could miss each other under TSO. Who stops the world has all threads pass one, if the medium can do so:
-//! it is seldom, and everybody enters all the time.
+//! Entering an operation is a store, a barrier and a look at the stop word (rule T1): without a barrier both sides
+//! could miss each other under TSO. The thread that stops the world issues the barrier for all threads, if the medium
+//! can do so, because stopping is rare and entering is frequent.
 //!
-//! A request keeps everybody from beginning an operation for no longer than short ones take. One that
-//! takes longer is waited for alone: the stop word names its lane, whose next operation waits, while all
-//! others go on. As it has ended, everybody is asked again.
+//! A request keeps all sessions from beginning an operation for no longer than short ones take. For a longer operation
+//! the request waits separately: the stop word names its lane, whose next operation waits, while all others go on. Once
+//! that operation has ended, all sessions are asked again.
 //!
-//! Nobody waits for long by looking: who is kept out sleeps until the stop word changes, which is announced each time.
-//! Leaving an operation is a plain store that nobody announces, so a request looks for it, the more seldom the longer
-//! it has waited; but a lane that is kept out has left, and announces that.
+//! No thread polls for long: a thread that is kept out sleeps until the stop word changes, and each change is
+//! announced. Leaving an operation is a plain store without an announcement, so a request polls for it, less often the
+//! longer it has waited. But a lane that is kept out has left, and announces that.
 
 use firn_media::{Lock, Medium, MediumExt, Step, Words};
 
@@ -20,24 +20,24 @@ use crate::stops::Stops;
 const STRIDE: usize = 8;
 const QUIET: u64 = 0;
 const INSIDE: u64 = 1;
-/// The stop word while nobody is kept out, and while everybody is; [`name_of`] a lane while only that is.
+/// Values of the stop word: no lane is kept out; all lanes are. [`name_of`] gives the value that keeps out one lane.
 const NOBODY: u64 = 0;
 const EVERYBODY: u64 = u64::MAX;
-/// How long a request keeps everybody out at first before it withdraws, in nanoseconds. As long the
-/// program then runs before the next.
+/// How long a request at first keeps everyone out before it withdraws, in nanoseconds. The program then runs for as
+/// long before the next request.
 const PATIENCE_NS: u64 = 50_000;
-/// A request that was not granted for long keeps everybody out for one part in so many of that, so that
-/// operations that are long, and follow each other on several threads, do not starve it.
+/// A request that has waited for long keeps everyone out for this share of its waiting time, so that long operations
+/// that follow each other on several threads do not starve it.
 const PATIENCE_SHARE: u64 = 64;
-/// How long a single operation is waited for without sleeping, in nanoseconds.
+/// How long a request waits for a single operation without sleeping, in nanoseconds.
 const AWAKE_NS: u64 = 1_000_000;
-/// One look in so many parts of the time that an operation has been waited for, and the longest time between two.
+/// The time between two looks at an operation: this share of the time waited so far, and at most this many nanoseconds.
 const LOOK_SHARE: u64 = 16;
 const LOOK_NS: u64 = 20_000_000;
-/// Pauses of a wait after which a medium yields, and does not sleep yet.
+/// The number of pauses in a wait after which a medium yields, but does not sleep yet.
 const YIELDING: u32 = 128;
 
-/// A step that tests take away: the stop word's changes are announced.
+/// A step that tests leave out: changes of the stop word are announced.
 static STOP_WORD_ANNOUNCED: Step = Step {
     name: "stop-word-announced",
     rule: "T1",
@@ -52,9 +52,9 @@ fn name_of(lane: usize) -> u64 {
     lane as u64 + 1
 }
 
-/// Who is inside an operation, and whether someone wants the world to stop.
+/// Which lanes are inside an operation, and whether a thread wants the world to stop.
 pub(crate) struct Safepoint<M: Medium> {
-    /// Word 0: the stop word. From word [`STRIDE`]: one flag a lane.
+    /// Word 0: the stop word. From word [`STRIDE`]: one flag per lane.
     words: M::Words,
     lanes: usize,
     /// One request at a time.
@@ -77,14 +77,14 @@ impl<M: Medium> Safepoint<M> {
         self.words.load(0) != NOBODY && self.enter_later(medium, lane)
     }
 
-    /// Enters when the stop word, which is up, lets the lane.
+    /// Enters when the stop word, which is set, lets the lane in.
     #[cold]
     fn enter_later(&self, medium: &M, lane: usize) -> bool {
         let mut attempt = 0;
-        // In a forked child nobody is there who would let it in.
+        // In a forked child there is no thread that would let it in.
         while self.kept_out_by(lane).is_some() && medium.is_ours() {
             self.leave(lane);
-            // A request may have this lane alone to wait for.
+            // A request may be waiting for this lane alone.
             medium.wake(&self.words, flag_at(lane));
             while let Some(word) = self.kept_out_by(lane) {
                 match attempt {
@@ -98,7 +98,7 @@ impl<M: Medium> Safepoint<M> {
         attempt > 0
     }
 
-    /// The stop word, if it keeps a lane out.
+    /// The stop word, if it keeps this lane out.
     fn kept_out_by(&self, lane: usize) -> Option<u64> {
         let word = self.words.load(0);
         (word == EVERYBODY || word == name_of(lane)).then_some(word)
@@ -114,8 +114,8 @@ impl<M: Medium> Safepoint<M> {
         self.words.load(flag_at(lane)) != QUIET
     }
 
-    /// Runs `change` while no operation is open anywhere. Gives up after `limit_ns` nanoseconds of
-    /// asking. Adds how long operations were kept from beginning to `stops`.
+    /// Runs `change` while no operation is open anywhere. Gives up after trying for `limit_ns` nanoseconds. Adds the
+    /// time during which operations were kept from beginning to `stops`.
     pub(crate) fn stop<R>(
         &self,
         medium: &M,
@@ -151,7 +151,7 @@ impl<M: Medium> Safepoint<M> {
         }
     }
 
-    /// Waits until no operation is open, at most until `end_ns`; then tells a lane that is still inside.
+    /// Waits until no operation is open, at most until `end_ns`; then returns a lane that is still inside.
     fn inside_at(&self, medium: &M, end_ns: u64) -> Option<usize> {
         let mut attempt = 0;
         for lane in 0..self.lanes {
@@ -159,7 +159,7 @@ impl<M: Medium> Safepoint<M> {
                 if medium.now_ns() > end_ns {
                     return Some(lane);
                 }
-                // Never sleep here: everybody waits. But whom this waits for may need the processor.
+                // Never sleep here, because all sessions wait. But the lane that this waits for may need the processor.
                 medium.pause(attempt);
                 attempt = YIELDING.min(attempt + 1);
             }
@@ -167,8 +167,8 @@ impl<M: Medium> Safepoint<M> {
         None
     }
 
-    /// Waits until the operation of a lane has ended that is kept out of the next, at most until `end_ns`.
-    /// Returns when it was last seen inside: since then it may stand.
+    /// Waits until a lane's operation has ended, at most until `end_ns`; its next operation is kept out. Returns when
+    /// the lane was last seen inside: it may be waiting since then.
     fn outlast(&self, medium: &M, lane: usize, end_ns: u64) -> Option<Instant> {
         let begin = Instant::now(medium);
         let mut seen = begin;
@@ -182,7 +182,7 @@ impl<M: Medium> Safepoint<M> {
                 return Some(seen);
             }
             seen = now;
-            // Sleeping is for operations beside which it does not count.
+            // Sleeping is only for operations so long that it does not matter.
             let waited_ns = now.ns.saturating_sub(begin.ns);
             if waited_ns < AWAKE_NS {
                 medium.pause(attempt);
@@ -195,7 +195,7 @@ impl<M: Medium> Safepoint<M> {
     }
 }
 
-/// Lets the program run for so long.
+/// Lets the program run for `ns` nanoseconds.
 fn let_run<M: Medium>(medium: &M, ns: u64) {
     let until = medium.now_ns().saturating_add(ns);
     let mut attempt = 0;
@@ -205,7 +205,7 @@ fn let_run<M: Medium>(medium: &M, ns: u64) {
     }
 }
 
-/// A moment, and how much the thread had computed by then.
+/// A moment, and the thread's computing time until then.
 #[derive(Clone, Copy)]
 struct Instant {
     ns: u64,
@@ -230,8 +230,7 @@ impl Instant {
     }
 }
 
-/// The stop word in the hands of a request. It keeps nobody out afterwards, even if the change, or waiting
-/// for it, panics.
+/// The stop word, held by a request. After its drop no lane is kept out, even if the change, or waiting for it, panics.
 struct StopWord<'a, M: Medium> {
     safepoint: &'a Safepoint<M>,
     medium: &'a M,
@@ -270,10 +269,10 @@ mod tests {
 
     use super::*;
 
-    /// Preemptions and delayed stores of one execution.
+    /// The most preemptions and delayed stores of one execution.
     const BOUND: u32 = 3;
 
-    /// Enters and leaves an operation, in which there are moments.
+    /// Enters and leaves an operation that takes some steps.
     fn operate(safepoint: &Safepoint<Crash>, medium: &Crash, is_inside: &AtomicBool) {
         safepoint.enter(medium, 0);
         is_inside.store(true, Relaxed);
@@ -282,7 +281,7 @@ mod tests {
         safepoint.leave(0);
     }
 
-    /// T1, on x86-TSO: what matters is that no delayed store hides who is inside.
+    /// T1, on x86-TSO: no delayed store may hide that a lane is inside.
     #[test]
     fn nobody_is_inside_while_the_world_stands() {
         let found = interleavings(BOUND, 100_000, |schedule| {
@@ -311,7 +310,7 @@ mod tests {
         assert!(found.exhaustive);
     }
 
-    /// Nobody is inside on threads of the system either, where the stopping thread issues the barrier.
+    /// No lane is inside with threads of the system either, where the stopping thread issues the barrier.
     #[test]
     fn nobody_is_inside_while_the_world_stands_on_threads_of_the_systems() {
         let medium = Mapped::anonymous(1 << 20, &MappedOptions::default()).unwrap();
@@ -344,7 +343,8 @@ mod tests {
         });
     }
 
-    /// Who is kept out for long sleeps, and is told when it may enter. Without that it sleeps for ever.
+    /// A lane that is kept out for long sleeps, and is woken when it may enter. Without the announcement it sleeps
+    /// forever.
     #[test]
     fn who_is_kept_out_is_told_when_the_world_goes_on() {
         let ends = |leave_out, seed| {
@@ -382,8 +382,8 @@ mod tests {
         }
     }
 
-    /// One that takes long is waited for alone, and the next of its thread waits, unless the stop comes and goes before
-    /// it begins.
+    /// A request waits for a long operation alone, and its thread's next operation waits, unless the stop comes and
+    /// goes before it begins.
     #[test]
     fn short_operations_go_on_while_a_long_one_is_waited_for() {
         const SHORT: u64 = 500;

@@ -1,8 +1,8 @@
-//! Salvage: a new pool of what is whole in one that the death of the machine may have torn.
+//! Salvage: builds a new pool from the undamaged parts of one that the death of the machine may have torn.
 //!
-//! On an ordinary file the device holds some of the pages as they were last, and others as they were earlier. What
-//! has a checksum, and what refers to what, tells when they do not belong together. What it does not tell is whether
-//! the bytes of an object that are no references are the last ones: nothing on media says so.
+//! On an ordinary file the device holds the latest content of some pages, and earlier content of others. Checksums and
+//! references show when they do not belong together. They do not show whether the bytes of an object that are no
+//! references are the latest: nothing on media says so.
 
 use firn_format::superblock::PoolKind;
 use firn_media::Medium;
@@ -16,7 +16,7 @@ use crate::pool::{Identity, Pool};
 use crate::shape::Shapes;
 use crate::superblock::newest_superblock;
 
-/// What a salvage found of a pool, and what it did not.
+/// The result of a salvage: what was copied, and what was lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Salvaged {
     /// Objects in the new pool.
@@ -27,32 +27,32 @@ pub struct Salvaged {
     pub lost_references: u64,
     /// Roots whose objects are lost. They are not in the new pool.
     pub lost_roots: Vec<String>,
-    /// What made no sense: the first thousand places.
+    /// The defects: the first thousand.
     pub findings: Vec<Finding>,
 }
 
 impl Salvaged {
-    /// Whether nothing was found that made no sense, and nothing is missing that something refers to.
+    /// Whether the check found no defects, and nothing is missing to which something refers.
     pub fn is_whole(&self) -> bool {
         self.lost_references == 0 && self.lost_roots.is_empty() && self.findings.is_empty()
     }
 }
 
 impl<M: Medium> Pool<M> {
-    /// Opens a pool as [`Pool::open`] does, also one that was open on an ordinary file when the machine went down. What
-    /// is in it may not belong together; recovery stores to it all the same. So `medium` is a copy that nobody misses.
+    /// Opens a pool as [`Pool::open`] does, and also one that was open on an ordinary file when the machine went down.
+    /// Its content may not belong together, and yet recovery stores to it. So `medium` must be an expendable copy.
     ///
-    /// Errors: as [`Pool::open`], but for [`OpenError::MachineDied`](crate::OpenError::MachineDied).
+    /// Errors: as [`Pool::open`], except for [`OpenError::MachineDied`](crate::OpenError::MachineDied).
     pub fn open_torn(medium: M, options: &PoolOptions) -> Result<Self, crate::OpenError> {
         Self::open_any(medium, options, true)
     }
 
-    /// Makes a new pool on `target` of what is whole in `torn`, a pool that was open on an ordinary file when the
-    /// machine went down, or any other. `torn` is a copy that nobody misses: it is recovered first.
+    /// Makes a new pool on `target` from the undamaged parts of `torn`: a pool that was open on an ordinary file when
+    /// the machine went down, or any other. `torn` must be an expendable copy: it is recovered first.
     ///
-    /// What is reachable and makes sense is copied, as [`Pool::copy_into`] does; references to what does not become null.
-    /// Where references lie in pairs of words, as in pools of programs that were written for libpmemobj, nothing can be
-    /// left out and no address may change: such a pool is taken as it is if the checker finds nothing, or not at all.
+    /// Reachable and undamaged objects are copied, as [`Pool::copy_into`] does; references to others become null. Where
+    /// references lie in pairs of words, as in pools of programs that were written for libpmemobj, nothing can be left
+    /// out and no address may change: such a pool is copied as it is if the checker finds nothing, or else refused.
     ///
     /// The new pool gets its name when it is closed, or from [`Pool::publish`].
     ///
@@ -64,14 +64,14 @@ impl<M: Medium> Pool<M> {
         progress: &mut dyn FnMut(CopyProgress),
     ) -> Result<(Pool<N>, Salvaged), CopyError> {
         let mut options = PoolOptions::new(layout);
-        // A pool whose programs hold addresses says in its log what they may hold. Any other is only read.
+        // An explicit pool keeps its log kind, which says whether addresses stay. Any other pool is only read.
         if let Ok(superblock) = newest_superblock(&torn)
             && superblock.kind == PoolKind::Explicit
         {
             options.log = superblock.log;
         }
         let from = Self::open_torn(torn, &options)?;
-        // It takes the place of what is torn. `torn` is nobody's, so that nothing is open beside it.
+        // The copy takes the place of the torn pool. No program uses `torn`, so nothing is open beside the copy.
         let identity = Identity::of(&from.inner);
         target.claim(identity.uuid).map_err(OpenError::from)?;
         if Shapes::new(&from.inner.types).has_pairs() {

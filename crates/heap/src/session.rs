@@ -18,8 +18,8 @@ use crate::tx::redo::Ring;
 use crate::tx::{OpenTransaction, StoredLines, Tx};
 use crate::view::{Reading, View};
 
-/// A thread's access to a pool. It stays on the thread that opened it: a fence covers only
-/// write-backs of its own thread.
+/// A thread's access to a pool. It stays on the thread that opened it, because a fence covers only its own thread's
+/// write-backs.
 pub struct Session<M: Medium> {
     pub(crate) core: Core<M>,
     /// Keeps the session from being sent to another thread.
@@ -27,10 +27,10 @@ pub struct Session<M: Medium> {
 }
 
 impl<M: Medium> Session<M> {
-    /// Errors: every lane is in use; a migration is under way, or was begun and not ended.
+    /// Errors: every lane is in use; a migration is under way, or is unfinished.
     pub(crate) fn open(inner: &Arc<Inner<M>>) -> Result<Self, Error> {
         inner.check_process()?;
-        // Asked for with the lanes locked: a migration takes them all away under this lock before it begins.
+        // Checked with the lanes locked: a migration takes them all away under this lock before it begins.
         let taken = {
             let mut lanes = inner.lanes.lock(&inner.medium);
             if lanes.migrating {
@@ -98,15 +98,15 @@ impl<M: Medium> Session<M> {
         read(guard.view())
     }
 
-    /// Runs a transaction: commits if `body` returns `Ok`, rolls back if it returns `Err` or
-    /// panics. Durable on return, with one fence.
+    /// Runs a transaction: commits if `body` returns `Ok`, rolls back if it returns `Err` or panics. Durable on return,
+    /// with one fence.
     ///
-    /// `body` may run more than once: it is started over after [`Error::Conflict`], so what it does
-    /// outside the pool should be harmless to repeat.
+    /// `body` may run more than once: it runs again after [`Error::Conflict`], so its effects outside the pool should
+    /// be harmless to repeat.
     ///
-    /// Errors: what `body` returns, and what keeps the commit from being logged (a transaction too
-    /// large, a full pool, a store through a damaged reference); the pool is unchanged then.
-    /// Crash: before the fence nothing of the transaction is there, after it all of it.
+    /// Errors: the errors of `body`, and obstacles to logging the commit (a transaction too large, a full pool, a store
+    /// through a damaged reference); the pool is then unchanged.
+    /// Crash: before the fence nothing of the transaction takes effect, after it everything does.
     pub fn transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
     where
         E: From<Error> + TransactionError,
@@ -118,8 +118,8 @@ impl<M: Medium> Session<M> {
         })
     }
 
-    /// Like [`Session::transaction`], but on media that gather commits returns before the commit is
-    /// durable; the ticket says when it is ([`firn_media::Memory::wait_durable`]).
+    /// Like [`Session::transaction`], but on media that group commits it returns before the commit is durable; the
+    /// ticket says when it is ([`firn_media::Memory::wait_durable`]).
     pub fn transaction_deferred<R, E, F>(&mut self, mut body: F) -> Result<(R, Ticket), E>
     where
         E: From<Error> + TransactionError,
@@ -141,9 +141,9 @@ impl<M: Medium> Session<M> {
     ///
     /// # Safety
     ///
-    /// What is read or allocated through one transaction may be stored through no other one, of this or another
-    /// pool: the compiler tells transactions apart that are closures ([`Session::transaction`]), but not these.
-    /// No memory of the process is at risk, only the pool's meaning.
+    /// References that were read or allocated through one transaction may not be stored through another, of this or
+    /// another pool: the compiler distinguishes transactions that are closures ([`Session::transaction`]), but not
+    /// these. No memory of the process is at risk, only the meaning of the pool's data.
     ///
     /// Errors: a pool that is read only, or was opened with an undo log.
     #[allow(
@@ -166,9 +166,9 @@ impl<M: Medium> Session<M> {
     }
 }
 
-/// Errors of transactions, which may be a conflict that is tried again.
+/// Errors of transactions, including conflicts, after which a transaction is run again.
 pub trait TransactionError {
-    /// Whether the transaction should start over.
+    /// Whether the transaction should run again.
     fn is_conflict(&self) -> bool;
 }
 
@@ -180,11 +180,11 @@ impl TransactionError for Error {
 
 impl<M: Medium> Drop for Session<M> {
     fn drop(&mut self) {
-        // In a forked child nobody uses its lane, and those are missing who held locks.
+        // In a forked child the lane is unused, and the threads that held locks do not exist.
         if !self.core.inner.medium.is_ours() {
             return self.core.state.get_mut().ring.detach();
         }
-        // An abandoned pool is written to no more.
+        // Nothing more is written to an abandoned pool.
         if self.core.inner.writable && !self.core.inner.closed.load(Ordering::Acquire) {
             self.core.publish();
         }
@@ -193,8 +193,8 @@ impl<M: Medium> Drop for Session<M> {
         } = &mut self.core;
         let inner = &**inner;
         let state = state.get_mut();
-        // Inside an operation, so that the collector leaves the session's active runs alone meanwhile. Only
-        // a damaged frame word fails, and what it belongs to is not allocated from then.
+        // Inside an operation, so that the collector leaves the session's active runs alone meanwhile. This fails only
+        // on a damaged frame word, and then the run's slots are never allocated again.
         inner.safepoint.enter(&inner.medium, *lane);
         let _ = inner.allocator.return_all(&inner.medium, &state.cache);
         inner.safepoint.leave(*lane);
@@ -204,7 +204,7 @@ impl<M: Medium> Drop for Session<M> {
     }
 }
 
-/// A reading operation. What is read in it cannot outlive it.
+/// A reading operation. References and objects that are read in it cannot outlive it.
 pub struct Guard<'s, M: Medium> {
     access: Access<'s, M>,
 }
@@ -216,8 +216,8 @@ impl<M: Medium> Guard<'_, M> {
         Reading::new(&self.access)
     }
 
-    /// Ends the operation and begins another, so that a phase change need not wait for a long scan.
-    /// Everything read before must be read again.
+    /// Ends the operation and begins another, so that a phase change need not wait for a long scan. Everything that was
+    /// read before must be read again.
     pub fn renew(&mut self) {
         self.access.core.leave();
         self.access.cycle = self.access.core.enter();

@@ -1,4 +1,4 @@
-//! Where the references of an object are, found from its header.
+//! Finding the references of an object, from its header.
 
 use firn_format::header::{FLAG_FORWARDED, HEADER_BYTES, ObjectHeader, TypeId};
 use firn_media::Medium;
@@ -6,8 +6,8 @@ use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::types::{ReferenceMap, Types};
 
-/// Size and references of every registered type, as they are when this is made. A type registered
-/// later has no object that was there before.
+/// Size and references of every type that is registered when this is made. Types that are registered later have no
+/// objects older than this.
 pub(crate) struct Shapes {
     types: Vec<Option<(u32, ReferenceMap)>>,
 }
@@ -30,14 +30,14 @@ impl ReferenceRange {
     }
 }
 
-/// How words refer.
+/// The kind of references in words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refers {
     /// Each word is a reference.
     ToObjects,
     /// Each word is a reference to an object that has none.
     ToLeaves,
-    /// Any two words that follow each other may be a reference: see [`firn_format::registry::FieldKind::Pairs`].
+    /// Any two adjacent words may be a reference: see [`firn_format::registry::FieldKind::Pairs`].
     InPairs,
 }
 
@@ -58,10 +58,9 @@ impl Shapes {
         maps.into_iter().any(|field| field.what == Refers::InPairs)
     }
 
-    /// Calls `visit` for each stretch of references of the object at `at`, of which the program asked
-    /// for `requested` bytes.
+    /// Calls `visit` for each stretch of references of the object at `at`, whose requested length is `requested` bytes.
     ///
-    /// Errors: what makes no sense about the object, in a sentence; nothing was visited then.
+    /// Errors: the object's defect, in a sentence; nothing was visited then.
     pub(crate) fn references<M: Medium>(
         &self,
         medium: &M,

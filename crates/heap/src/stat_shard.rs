@@ -1,4 +1,4 @@
-//! Counting: each session publishes its changes in its lane's block, at once or every so many commits.
+//! Counting: each session publishes its changes in its lane's block, after each commit or after several.
 
 use firn_format::geometry::STATISTICS_BLOCK_BYTES;
 use firn_format::header::TypeId;
@@ -8,10 +8,10 @@ use firn_media::Medium;
 
 use crate::alloc::Footprint;
 
-/// A session's changes since it last published, those of pages excepted.
+/// A session's changes since it last published, except those of pages.
 pub(crate) struct StatShard {
     lane: usize,
-    /// Commits after which changes are published. If each one does it, most changes never wait here.
+    /// Commits after which changes are published. At one, most changes bypass this shard.
     publish_every: u32,
     /// Whether changes wait to be published.
     is_behind: bool,
@@ -19,7 +19,7 @@ pub(crate) struct StatShard {
     /// Bits of the words that may have changed.
     touched: [u64; WORDS.div_ceil(64)],
     commits: u32,
-    /// Recounts of the pool that these changes come after.
+    /// The number of the pool's recounts before these changes.
     recounts: u64,
 }
 
@@ -54,8 +54,8 @@ impl StatShard {
         }
     }
 
-    /// Forgets what was counted of objects before the pool's last recount, which has it. Within an
-    /// operation, before anything else is counted in it.
+    /// Drops the counts of objects from before the pool's last recount, which includes them. Within an operation,
+    /// before anything else is counted in it.
     #[inline]
     pub(crate) fn catch_up(&mut self, recounts: u64) {
         if self.recounts != recounts {
@@ -65,8 +65,8 @@ impl StatShard {
         }
     }
 
-    /// Counts pages in the lane's block at once, which is seldom: whenever no operation is open, the
-    /// statistics page has what the allocator knows.
+    /// Counts pages in the lane's block at once, which is rarely needed: whenever no operation is open, the statistics
+    /// page matches the allocator.
     pub(crate) fn pages<M: Medium>(&self, medium: &M, change: Footprint) {
         for (counter, by) in [
             (Counter::LiveFrames, change.frames),
@@ -93,8 +93,8 @@ impl StatShard {
         self.change(medium, Counter::TypeBytes(type_index), bytes);
     }
 
-    /// Counts an object that stays in its slot and takes another type. Each `(type, bytes)` has the
-    /// type's index and the bytes as requested.
+    /// Counts an object that stays in its slot and gets another type. Each `(type, bytes)` is the type's index and the
+    /// requested bytes.
     pub(crate) fn turned(&mut self, old: (usize, i64), new: (usize, i64)) {
         self.add(Counter::LiveBytes, new.1 - old.1);
         for ((type_index, bytes), sign) in [(old, -1), (new, 1)] {
@@ -103,7 +103,7 @@ impl StatShard {
         }
     }
 
-    /// Counts a commit; publishes every so many.
+    /// Counts a commit; publishes after every `publish_every` commits.
     #[inline]
     pub(crate) fn committed<M: Medium>(&mut self, medium: &M) {
         self.change(medium, Counter::Commits, 1);
@@ -131,7 +131,7 @@ impl StatShard {
     }
 }
 
-/// Adds to a word of a session's block, which nobody else writes.
+/// Adds to a word of a session's block, to which no other thread writes.
 fn add_to<M: Medium>(medium: &M, block: usize, word: usize, change: i64) {
     medium.add_unshared_u64(block_at(block) + word as u64 * 8, change as u64);
 }
@@ -150,13 +150,13 @@ pub(crate) fn count(
     sums[Counter::TypeBytes(type_index).word()] += bytes;
 }
 
-/// The blocks of a pool of so many lanes, the base block first, as far as the medium has them.
+/// The blocks of a pool with `lanes` lanes, the base block first, as far as the medium has them.
 fn blocks<M: Medium>(medium: &M, lanes: usize) -> impl Iterator<Item = usize> {
     let end = medium.len();
     (0..=lanes.min(LANES)).take_while(move |&b| block_at(b).0 + STATISTICS_BLOCK_BYTES <= end)
 }
 
-/// Sums of all blocks of a pool of so many lanes.
+/// Sums of all blocks of a pool with `lanes` lanes.
 pub(crate) fn sums<M: Medium>(medium: &M, lanes: usize) -> Box<[i64; WORDS]> {
     let mut sums = Box::new([0i64; WORDS]);
     let mut bytes = [0; WORDS * 8];
@@ -182,8 +182,8 @@ pub(crate) fn fold<M: Medium>(medium: &M, lanes: usize) {
     replace(medium, lanes, &sums(medium, lanes));
 }
 
-/// Makes `sums` the counters. Blocks that say so already are not written back: whatever they held on media
-/// before, it lags no more than after a crash.
+/// Makes `sums` the counters. Blocks that already hold their values are not written back: on media they lag no more
+/// than after a crash.
 pub(crate) fn replace<M: Medium>(medium: &M, lanes: usize, sums: &[i64; WORDS]) {
     for block in blocks(medium, lanes) {
         let mut held = [0u64; WORDS];
@@ -202,8 +202,8 @@ pub(crate) fn replace<M: Medium>(medium: &M, lanes: usize, sums: &[i64; WORDS]) 
     }
 }
 
-/// Adds to the base block, which the sessions leave alone: for the collector, and for who gives space
-/// back beside it. Durable with the caller's next fence.
+/// Adds to the base block, which the sessions leave alone: for the collector, and for threads that give space back
+/// beside it. Durable with the caller's next fence.
 pub(crate) fn add<M: Medium>(medium: &M, change: &[i64; WORDS]) {
     for (word, &change) in change
         .iter()

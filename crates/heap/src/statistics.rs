@@ -25,7 +25,7 @@ use crate::walk::runs;
 pub struct Statistics {
     /// Version of the format; an older one than this program's until the pool is opened for writing.
     pub version: u32,
-    /// What the program calls the pool's content.
+    /// The program's name for the pool's content.
     pub layout: String,
     /// What decides which objects live.
     pub kind: PoolKind,
@@ -35,7 +35,7 @@ pub struct Statistics {
     pub open: bool,
     /// Whether the counters are exact: the pool was closed, and traced since its last crash.
     pub exact: bool,
-    /// Whether a cycle of the collector is open: objects are on the move, or were when a crash came.
+    /// Whether a cycle of the collector is open: objects are moving, or were when a crash came.
     pub cycle_open: bool,
     /// Objects.
     pub objects: u64,
@@ -45,9 +45,9 @@ pub struct Statistics {
     pub footprint_4k_bytes: u64,
     /// Bytes of the 2 MiB pages that hold a live object.
     pub footprint_2m_bytes: u64,
-    /// Bytes of the longest run of free frames, the room to grow not counted.
+    /// Bytes of the longest run of free frames, not counting the room to grow.
     pub largest_free_bytes: u64,
-    /// Bytes beyond which the pool does not grow; `None` where only the medium's capacity says.
+    /// Bytes beyond which the pool does not grow; `None` if only the medium's capacity limits it.
     pub limit_bytes: Option<u64>,
     /// Committed transactions.
     pub commits: u64,
@@ -59,9 +59,9 @@ pub struct Statistics {
     pub starved: u64,
     /// What the collector has done.
     pub collector: CollectorStatistics,
-    /// Objects by class, the empty ones left out.
+    /// Objects by class, without empty classes.
     pub classes: Vec<ClassStatistics>,
-    /// Objects by type, the empty ones left out.
+    /// Objects by type, without empty types.
     pub types: Vec<TypeStatistics>,
 }
 
@@ -86,7 +86,7 @@ pub struct CollectorStatistics {
     pub step_ns: [u64; STEPS],
     /// Nanoseconds of computation in these.
     pub step_cpu_ns: [u64; STEPS],
-    /// Nanoseconds that the world stood.
+    /// Nanoseconds that the world was stopped.
     pub stood_ns: u64,
     /// The longest stop, in nanoseconds.
     pub longest_stop_ns: u64,
@@ -136,23 +136,23 @@ pub struct TypeStatistics {
 }
 
 impl Statistics {
-    /// Version of the format that the pool on `medium` has, of those that this program reads.
+    /// Version of the format of the pool on `medium`, if this program reads it.
     ///
     /// Errors: not a pool, damaged, of another version.
     pub fn version<M: Medium>(medium: &M) -> Result<u32, FormatError> {
         newest_superblock(medium).map(|superblock| superblock.version)
     }
 
-    /// Which log the pool on `medium` was last opened with. Who opens it on its program's behalf opens it with the
-    /// same: the end of an interrupted collection heals pairs of words, and keeps addresses, where it is an undo log.
+    /// The log with which the pool on `medium` was last opened. A tool that opens it on behalf of its program must use
+    /// this log: if it is an undo log, the end of an interrupted collection heals pairs of words and keeps addresses.
     ///
     /// Errors: as [`Statistics::version`].
     pub fn log<M: Medium>(medium: &M) -> Result<LogKind, FormatError> {
         newest_superblock(medium).map(|superblock| superblock.log)
     }
 
-    /// Reads a pool's statistics from a medium that holds it. Takes no lock: another program may
-    /// have the pool open, and then counters of one instant need not belong together.
+    /// Reads a pool's statistics from its medium. Takes no lock: another program may have the pool open, and then the
+    /// counters need not all be of one instant.
     ///
     /// Errors: not a pool, or a damaged one.
     pub fn read<M: Medium>(medium: &M) -> Result<Self, FormatError> {

@@ -1,7 +1,7 @@
-//! Every write-back, fence, order and rule of the heap that a test can take away by name, on the crash
-//! medium only: `crates/heap/tests/planted` shows that each is missed.
+//! Every write-back, fence, order and rule of the heap that a test can leave out by name, on the crash medium only:
+//! `crates/heap/tests/planted` shows that each is needed.
 //!
-//! The code asks for a step where it does it. `docs/protocol.md` has the rules, and this list as a table.
+//! The code asks for a step where it carries it out. `docs/protocol.md` has the rules, and this list as a table.
 
 use firn_media::Step;
 
@@ -45,7 +45,7 @@ steps! {
     ROOT_READERS_AWAITED: "root-readers-awaited", "N3",
         "a root is changed when the transactions that have read it have ended";
 
-    // What is durable at home, and W.
+    // The durability of homes, and W.
     LOWER_BOUND: "lower-bound", "R4",
         "a lower bound is visible before the number is taken";
     SCAN_AFTER_NUMBER: "scan-after-number", "R4",
@@ -65,7 +65,7 @@ steps! {
     W_POOL_PERSIST: "w-pool-persist", "R8",
         "the write-back and fence of a raised W_pool";
 
-    // Slots that are used again.
+    // Slots that are reused.
     W_BEFORE_REUSE: "w-before-reuse", "R8",
         "a slot is overwritten only when a durable W lies above its number";
     ADOPTION: "adoption", "R9",

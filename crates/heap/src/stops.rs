@@ -1,20 +1,20 @@
-//! How long the program stood for a change of phase.
+//! How long the program was stopped for a change of phase.
 
 use firn_format::statistics::STOP_BUCKETS;
 
-/// How long the program stood, stop by stop.
+/// How long the program was stopped, stop by stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stops {
-    /// Number of stops, the withdrawn ones among them.
+    /// Number of stops, including the withdrawn ones.
     pub count: u64,
     /// Number of stops that were withdrawn, because an operation stayed open.
     pub withdrawn: u64,
     /// The longest, in nanoseconds.
     pub longest_ns: u64,
-    /// Most that was computed in one of them, in nanoseconds: what is left of it where every thread has
-    /// a processor of its own.
+    /// The most computing time within one of them, in nanoseconds: the length of that stop where every thread has a
+    /// processor of its own.
     pub longest_cpu_ns: u64,
-    /// All together, in nanoseconds.
+    /// Their total, in nanoseconds.
     pub total_ns: u64,
     /// Bucket i counts stops of at least 2^i nanoseconds and less than twice that.
     pub buckets: [u64; STOP_BUCKETS],
@@ -34,7 +34,7 @@ impl Default for Stops {
 }
 
 impl Stops {
-    /// One more stop.
+    /// Adds a stop.
     pub(crate) fn add(&mut self, ns: u64, cpu_ns: u64) {
         self.count += 1;
         self.longest_ns = self.longest_ns.max(ns);
@@ -44,7 +44,7 @@ impl Stops {
         self.buckets[bucket.min(STOP_BUCKETS - 1)] += 1;
     }
 
-    /// Further stops.
+    /// Adds further stops.
     pub(crate) fn add_all(&mut self, more: &Self) {
         self.count += more.count;
         self.withdrawn += more.withdrawn;

@@ -1,4 +1,4 @@
-//! Stored types: what objects are, and what the registry must know to trace them.
+//! Stored types: the layout of objects, and what the registry must know to trace them.
 
 use core::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use crate::value::{Sink, Source, Value};
     note = "put `#[derive(Stored)] #[repr(C)]` on the structure"
 )]
 pub trait Stored: Sized + 'static {
-    /// The descriptor's name, apart from it because descriptors name each other's types.
+    /// The descriptor's name; separate, because descriptors name each other's types.
     const TYPE_NAME: &'static str;
     /// Name, version and fields.
     const DESCRIPTOR: &'static TypeDescriptor;
@@ -28,14 +28,14 @@ pub trait Stored: Sized + 'static {
     fn decode<S: Source + ?Sized>(source: &S) -> Self;
 }
 
-/// Anything a reference may name: a [`Stored`] type, or one of the variable-length ones.
+/// A type that a reference may name: a [`Stored`] type, or one of the variable-length ones.
 pub trait Target: 'static {
     /// The name in the registry.
     const NAME: &'static str;
     /// The fixed number of a built-in type; registered types have none before they are registered.
     const BUILT_IN: Option<TypeId>;
-    /// The descriptor of the type that has to be registered before objects of this one are used: its own, or
-    /// that of what an array's references lead to.
+    /// The descriptor of the type that must be registered before objects of this one are used: its own, or that of the
+    /// target of an array's references.
     fn described() -> Option<&'static TypeDescriptor>;
 }
 
@@ -60,8 +60,8 @@ pub struct TypeDescriptor {
     pub size: u32,
     /// Fields by offset.
     pub fields: &'static [FieldDescriptor],
-    /// Types that are registered along with this one, besides those that its fields lead to: where descriptors are
-    /// made while the program runs.
+    /// Types that are registered along with this one, besides the targets of its fields: for descriptors that are made
+    /// while the program runs.
     pub with: &'static [&'static TypeDescriptor],
 }
 
@@ -70,7 +70,7 @@ pub struct TypeDescriptor {
 pub struct FieldDescriptor {
     /// Name.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of its content.
     pub kind: FieldKind,
     /// Bytes from the start of the body.
     pub offset: u32,
@@ -78,11 +78,11 @@ pub struct FieldDescriptor {
     pub size: u32,
     /// Elements.
     pub count: u32,
-    /// Type referred to, if it is a reference; empty if that is not said.
+    /// The type to which a reference refers; empty if unspecified.
     pub target: &'static str,
     /// Digest of the fields of a nested structure, 0 for anything else ([`FieldDescriptor::digest`]).
     pub layout: u64,
-    /// Where the descriptor is of the type referred to.
+    /// Where the descriptor of the referenced type is.
     #[doc(hidden)]
     pub leads_to: fn() -> Option<&'static TypeDescriptor>,
 }
@@ -102,8 +102,8 @@ impl FieldDescriptor {
         }
     }
 
-    /// This field as references to objects of the named type. Its descriptor has to be among [`TypeDescriptor::with`] to be
-    /// compared, too.
+    /// This field as references to objects of the named type. For a comparison of that type, too, its descriptor must
+    /// be among [`TypeDescriptor::with`].
     pub const fn to(self, target: &'static str) -> Self {
         Self { target, ..self }
     }
@@ -143,7 +143,7 @@ impl FieldDescriptor {
 }
 
 impl TypeDescriptor {
-    /// Bytes of the body up to the last reference and with it; none without references.
+    /// The end of the last reference in the body, in bytes; zero without references.
     pub(crate) const fn end_of_references(&self) -> u32 {
         let (mut end, mut field) = (0, 0);
         while field < self.fields.len() {
@@ -208,7 +208,7 @@ impl<T: Target> Target for Refs<T> {
     }
 }
 
-/// What the registry calls any array of references, and what the names of those to a type begin with.
+/// The registry's name for any array of references, and the beginning of the names of arrays of one type.
 pub(crate) const REFS: &str = "Refs";
 
 /// The name of the arrays of references to `T`: `Refs<Node>`.
@@ -230,7 +230,7 @@ impl<T: Target> RefsName<T> {
         bytes
     };
 
-    /// The registry has no room for a longer one: then it stays unsaid which type it is.
+    /// The registry has no room for a longer name; then the name omits the type.
     const TEXT: &'static str = {
         let len = REFS.len() + T::NAME.len() + 2;
         if len <= MAX_NAME_BYTES {
@@ -259,8 +259,8 @@ impl Target for Raw {
 
 /// A field that refers to an object of type `T`, or to nothing.
 ///
-/// In a program's hands it is always null: what it refers to is set with `Obj::link` and read with
-/// `Obj::follow`, so a reference never outlives the guard or transaction that read it.
+/// In a program's hands it is always null: it is set with `Obj::link` and read with `Obj::follow`, so a reference never
+/// outlives the guard or transaction that read it.
 #[repr(transparent)]
 pub struct Ref<T> {
     word: RefWord,
@@ -279,9 +279,8 @@ impl<T> Ref<T> {
         Self::NULL
     }
 
-    /// This reference, to another version of its type, for the function of a migration. The
-    /// collector trusts it: what a reference to [`Bytes`] or [`Raw`] names it does not search for
-    /// references.
+    /// This reference, to another version of its type, for the function of a migration. The collector trusts it: it
+    /// does not search the target of a reference to [`Bytes`] or [`Raw`] for references.
     pub fn retyped<U>(self) -> Ref<U> {
         Ref {
             word: self.word,

@@ -1,4 +1,4 @@
-//! The superblock: which of its copies counts, and whether its pool may be opened.
+//! The superblock: which of its copies is valid, and whether its pool may be opened.
 
 use core::num::NonZeroU64;
 
@@ -28,28 +28,28 @@ fn load_superblock<M: Medium>(medium: &M, copy: usize) -> Result<Superblock, For
     Superblock::decode(&bytes, SUPERBLOCKS[copy])
 }
 
-/// Bytes beyond which the pool on a medium does not grow, whoever opens it; `None` where it has no such limit, or is
-/// no pool that this program reads, as opening it says.
+/// The stored limit of the pool on a medium, in bytes, which holds for every program that opens it; `None` if it has no
+/// such limit, or is no pool that this program reads, which opening it reports.
 pub fn stored_limit<M: Medium>(medium: &M) -> Option<u64> {
     let superblock = newest_superblock(medium).ok()?;
     superblock.limit_bytes.map(NonZeroU64::get)
 }
 
-/// The newer of the two superblocks, if one is sound. A copy of a version that this program does not read is
-/// not passed over: the other one may be what its predecessor left.
+/// The newer of the two superblocks, if one is sound. A copy of a version that this program does not read is not
+/// skipped: the other one may be its predecessor.
 pub(crate) fn newest_superblock<M: Medium>(medium: &M) -> Result<Superblock, FormatError> {
     match (load_superblock(medium, 0), load_superblock(medium, 1)) {
         (Ok(a), Ok(b)) => Ok(if a.generation >= b.generation { a } else { b }),
         (Ok(_), Err(version @ FormatError::Version { .. }))
         | (Err(version @ FormatError::Version { .. }), Ok(_)) => Err(version),
         (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
-        // A version error says more than a foreign copy, a damaged copy more than a missing one.
+        // A version error is more informative than a foreign copy, a damaged copy more than a missing one.
         (Err(FormatError::NotAPool), Err(b)) => Err(b),
         (Err(a), Err(_)) => Err(a),
     }
 }
 
-/// The superblock of a pool that may be opened; of one that may be `torn`, too, where that is asked for.
+/// The superblock of a pool that may be opened; also of one that may be torn, if `torn` allows it.
 pub(crate) fn sound_superblock<M: Medium>(
     medium: &M,
     layout: &str,
@@ -110,7 +110,7 @@ pub(crate) fn write_superblock<M: Medium>(medium: &M, superblock: &mut Superbloc
     medium.persist_for(&steps::SUPERBLOCK_PERSIST, at, SUPERBLOCK_BYTES);
 }
 
-/// Whether addresses stay: in explicit pools with an undo log, whose programs hold raw ones.
+/// Whether addresses stay: in explicit pools with an undo log, whose programs hold raw addresses.
 pub(crate) fn keeps_addresses(kind: PoolKind, log: LogKind) -> bool {
     kind == PoolKind::Explicit && log == LogKind::Undo
 }

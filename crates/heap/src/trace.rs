@@ -1,8 +1,7 @@
 //! The trace: which objects are reachable.
 //!
-//! Reads only. What it meets that makes no sense it reports and does not follow, so it serves the
-//! checker as well. It runs while no operation is open, or beside them if its visitor knows what came
-//! since it began (`collector/mark.rs`).
+//! Reads only. It reports damage and does not follow it, so it serves the checker as well. It runs while no operation
+//! is open, or beside operations if its visitor knows the changes since it began (`collector/mark.rs`).
 
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{BITMAP_WORDS, Frame};
@@ -28,12 +27,12 @@ use crate::types::Types;
 use crate::walk::{slot_at, slot_bytes, slots};
 use crate::work;
 
-/// Objects that wait for their lines, and bytes of each that are asked for.
+/// Objects that wait for their lines, and bytes of each that are prefetched.
 const AHEAD: usize = 12;
 const AHEAD_BYTES: u64 = 256;
-/// Objects that are followed while the program stands, of a page at most.
+/// Objects that are followed while the program is stopped, each at most a page long.
 const LITTLE: usize = 256;
-/// Findings after which only their number is kept.
+/// Further findings are only counted.
 const MAX_FINDINGS: usize = 1000;
 
 /// Bits of the reachable slots, chunk by chunk.
@@ -48,11 +47,11 @@ impl Marks {
         }
     }
 
-    /// Marks a slot of the run at `frame`. Whether it was unmarked.
+    /// Marks a slot of the run at `frame`. Returns whether it was unmarked.
     pub(crate) fn mark(&mut self, frame: Frame, slot: u64) -> bool {
         let index = frame.chunk().0 as usize;
         if index >= self.chunks.len() {
-            // The pool has grown since.
+            // The pool has grown since then.
             self.chunks.resize_with(index + 1, || None);
         }
         let Some(chunk) = self.chunks.get_mut(index) else {
@@ -77,24 +76,24 @@ impl Marks {
         })
     }
 
-    /// Whether the slot at an address is marked.
+    /// Whether the slot is marked.
     pub(crate) fn has(&self, slot: &Slot) -> bool {
         let (word, bit) = slot.place.bit();
         self.of(slot.place.frame)[word as usize] & bit != 0
     }
 }
 
-/// What a pass is told besides, and what it asks.
+/// The callbacks of a pass, and its questions.
 pub(crate) trait Visitor {
     /// An object was reached for the first time.
     fn object(&mut self, slot: &Slot, header: ObjectHeader, requested: u64) {
         let _ = (slot, header, requested);
     }
-    /// The word at `field` refers to something.
+    /// The word at `field` is a reference.
     fn reference(&mut self, field: VirtAddr, word: RefWord) {
         let _ = (field, word);
     }
-    /// Where an object that a reference names is to be counted.
+    /// Where an object with this referenced address is counted.
     fn forward(&self, at: VirtAddr) -> VirtAddr {
         at
     }
@@ -102,7 +101,7 @@ pub(crate) trait Visitor {
     fn content(&self, at: VirtAddr) -> VirtAddr {
         at
     }
-    /// Whether the object in this slot is not to be looked at.
+    /// Whether the object in this slot is to be skipped.
     fn skips(&self, slot: &Slot) -> bool {
         let _ = slot;
         false
@@ -111,7 +110,7 @@ pub(crate) trait Visitor {
 
 impl Visitor for () {}
 
-/// Objects are counted where the open cycle puts them, if one is, and read where they are. For a pool at rest.
+/// Counts objects where the open cycle, if there is one, puts them, and reads them where they are. For a pool at rest.
 pub(crate) struct InCycle<'m, M: Medium> {
     medium: &'m M,
     cycle: Option<Arc<Cycle<M>>>,
@@ -151,7 +150,7 @@ impl<M: Medium> Visitor for InCycle<'_, M> {
     }
 }
 
-/// One pass over everything reachable.
+/// One pass over all reachable objects.
 pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
     medium: &'a M,
     pub(crate) visitor: V,
@@ -162,10 +161,10 @@ pub(crate) struct Trace<'a, M: Medium, V: Visitor = ()> {
     /// Objects that have reference fields.
     pub(crate) referring: Marks,
     pub(crate) findings: Vec<Finding>,
-    /// Counters as the statistics page has them, footprints excepted.
+    /// Counters as on the statistics page, except footprints.
     pub(crate) sums: Box<[i64; WORDS]>,
-    /// Whether objects that cannot refer to anything are marked without a look at them, which costs
-    /// a miss of the cache each. They are not counted then.
+    /// Whether objects that cannot refer to anything are marked without looking at them, which would cost a cache miss
+    /// each. They are not counted then.
     pub(crate) passes_leaves: bool,
 }
 
@@ -185,18 +184,18 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
     }
 
-    /// Takes in the types that are registered now.
+    /// Loads the types that are registered now.
     pub(crate) fn learn(&mut self, registry: &Types) {
         self.shapes = Rc::new(Shapes::new(registry));
     }
 
-    /// Marks everything reachable from the roots and `further` references.
+    /// Marks everything that is reachable from the roots and the `further` references.
     pub(crate) fn run(&mut self, further: &[RefWord]) {
         self.begin(further);
         self.drain();
     }
 
-    /// Meets the roots and `further` references, and follows nothing yet.
+    /// Meets the roots and the `further` references, and follows nothing yet.
     pub(crate) fn begin(&mut self, further: &[RefWord]) {
         for root in roots::references(self.medium) {
             match root {
@@ -218,7 +217,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
     }
 
-    /// Meets a reference that is not in the pool any more.
+    /// Meets a reference that is no longer in the pool.
     pub(crate) fn meet_replaced(&mut self, reference: RefWord) {
         self.meet(reference, false, || "a replaced reference".into());
     }
@@ -251,8 +250,8 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
 
     /// Follows everything that was met.
     ///
-    /// Objects wait in a short queue between the moment when their lines are asked for and the moment
-    /// when they are looked at, so that several misses of the cache are served at a time.
+    /// Objects wait in a short queue between the prefetch of their lines and the look at them, so that several cache
+    /// misses overlap.
     pub(crate) fn drain(&mut self) {
         let mut waiting: VecDeque<Slot> = VecDeque::with_capacity(AHEAD + 1);
         loop {
@@ -271,7 +270,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
         }
     }
 
-    /// Follows what was met as long as that is little. Returns whether nothing is left.
+    /// Follows what was met as long as there is little of it. Returns whether nothing is left.
     pub(crate) fn drain_little(&mut self) -> bool {
         for _ in 0..LITTLE {
             match self.stack.pop_if(|slot| slot.bytes <= FRAME_BYTES) {
@@ -307,7 +306,7 @@ impl<'a, M: Medium, V: Visitor> Trace<'a, M, V> {
     }
 
     fn scan_range(&mut self, object: VirtAddr, range: ReferenceRange) {
-        // Pairs of words are in pools where what was allocated lives, whatever refers to it.
+        // Pairs of words lie in pools where allocated objects live regardless of references.
         if range.what == Refers::InPairs {
             return;
         }
@@ -361,7 +360,7 @@ impl FootprintCount {
         self.chunks += count(&mut self.last_chunk, CHUNK_BYTES);
     }
 
-    /// Counts what is used of a run.
+    /// Counts the used slots of a run.
     pub(crate) fn add_run(&mut self, frame: Frame, what: FrameUse, used: &[u64]) {
         for slot in 0..slots(what) {
             if used[slot as usize / 64] >> (slot % 64) & 1 != 0 {

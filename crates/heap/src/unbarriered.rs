@@ -1,8 +1,7 @@
-//! Reading without the read barrier: what a heap whose objects never move would cost, to measure the
-//! barrier against.
+//! Reading without the read barrier, as in a heap whose objects never move: a baseline for measuring the barrier.
 //!
-//! While an [`Unbarriered`] lives no collection begins and no cycle is open, so nothing moves, and what
-//! is read without the barrier is what is read with it.
+//! While an [`Unbarriered`] lives no collection begins and no cycle is open, so nothing moves, and reads without the
+//! barrier return the same as reads with it.
 
 use std::sync::atomic::Ordering;
 
@@ -30,7 +29,7 @@ impl<M: Medium> Pool<M> {
         if collector.busy.swap(true, Ordering::AcqRel) {
             return Err(Error::Collecting);
         }
-        // From here on dropping it lets collections begin again.
+        // From here on its drop lets collections begin again.
         let unbarriered = Unbarriered(self.clone());
         match self.has_open_cycle() {
             false => Ok(unbarriered),

@@ -1,4 +1,4 @@
-//! Values: what fields hold, and how they are turned into words.
+//! Values: the content of fields, and its conversion to words.
 //!
 //! Every value accepts every bit pattern, so a damaged word is a wrong number and never undefined
 //! behaviour. Types with invalid patterns are wrapped in [`Checked`].
@@ -14,7 +14,7 @@ pub trait Source {
     /// The word at byte `at`, a multiple of 8, of the object's body.
     fn word(&self, at: u32) -> u64;
 
-    /// The stored reference at byte `at`, where references may be taken out: in a migration.
+    /// The stored reference at byte `at`, where references may be read as values: in a migration.
     #[doc(hidden)]
     fn reference_word(&self, at: u32) -> u64 {
         let _ = at;
@@ -47,9 +47,9 @@ pub trait Value: Sized + 'static {
     const SIZE: u32;
     /// Bytes to whose multiple the value is aligned.
     const ALIGN: u32;
-    /// What the registry says of the field.
+    /// The field's kind in the registry.
     const KIND: FieldKind;
-    /// Name of the type referred to, or of the nested structure.
+    /// Name of the referenced type, or of the nested structure.
     const TARGET: &'static str = "";
     /// Bytes of an element, for arrays.
     const ELEMENT_SIZE: u32 = Self::SIZE;
@@ -58,8 +58,8 @@ pub trait Value: Sized + 'static {
     /// Digest of the fields of a nested structure; 0 for anything else.
     const LAYOUT: u64 = 0;
 
-    /// The descriptor of the type that a reference leads to, itself or as an array's element. A function, because
-    /// descriptors lead to each other.
+    /// The descriptor of the type that a reference, or an array of references, names. A function, because descriptors
+    /// lead to each other.
     #[doc(hidden)]
     fn leads_to() -> Option<&'static TypeDescriptor> {
         None
@@ -129,7 +129,7 @@ impl<F: Value, const N: usize> Value for [F; N] {
             }
             return;
         }
-        // Elements of a word each go on in runs.
+        // Word-sized elements are stored in runs.
         let mut run = Run([0; RUN_WORDS]);
         for (i, elements) in self.chunks(RUN_WORDS).enumerate() {
             for (word, element) in elements.iter().enumerate() {
@@ -141,7 +141,7 @@ impl<F: Value, const N: usize> Value for [F; N] {
 }
 impl<F: Plain, const N: usize> Plain for [F; N] {}
 
-/// Words of an array that are put at once.
+/// Words of an array that are stored at once.
 const RUN_WORDS: usize = 32;
 
 /// Gathers words of an array.
@@ -185,7 +185,7 @@ impl Checkable for char {
     }
 }
 
-/// A [`Checkable`] value as it is stored: any four bytes, of which some mean a `T`.
+/// A [`Checkable`] value as it is stored: any four bytes, some of which mean a `T`.
 #[repr(transparent)]
 pub struct Checked<T> {
     bits: u32,
@@ -240,7 +240,7 @@ impl<T: Checkable> Value for Checked<T> {
 }
 impl<T: Checkable> Plain for Checked<T> {}
 
-/// A field of the objects of type `T`, holding an `F`. The derive macro makes one constant a field.
+/// A field of the objects of type `T` that holds an `F`. The derive macro makes a constant for each field.
 pub struct Field<T, F> {
     offset: u32,
     of: PhantomData<fn(T) -> F>,
@@ -271,10 +271,10 @@ impl<T, F: Value> Field<T, F> {
 }
 
 impl<T, U: Target> Field<T, Ref<U>> {
-    /// This field, for objects that refer to one of two types through it: what is followed says in
-    /// its header which of them it is ([`Obj::check_type`]), and only that check compares the layout of `W` with the
-    /// pool's: the field's declaration names `U` alone. The collector goes by the headers too, but
-    /// for fields of `Ref<Bytes>` and `Ref<Raw>`, which do not become anything else.
+    /// This field, for objects that refer to one of two types through it. The target's header says which of them it is
+    /// ([`Obj::check_type`]), and only that check compares the layout of `W` with the pool's: the field's declaration
+    /// names only `U`. The collector goes by the headers, too, except for fields of `Ref<Bytes>` and `Ref<Raw>`, which
+    /// cannot be retyped.
     ///
     /// [`Obj::check_type`]: crate::Obj::check_type
     #[inline(always)]

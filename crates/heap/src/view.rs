@@ -16,9 +16,9 @@ use crate::stored::{Raw, Target};
 use crate::walk::each_allocated;
 use crate::{handles::Handle, work};
 
-/// Something objects can be read through: [`Reading`] in a guard, [`crate::Tx`] in a transaction.
+/// Something through which objects can be read: [`Reading`] in a guard, [`crate::Tx`] in a transaction.
 ///
-/// A view is a copyable token; what is read through it lives as long as the guard or transaction.
+/// A view is a copyable token; objects that are read through it are valid as long as the guard or transaction.
 pub trait View<'g>: Copy + private::Sealed {
     /// The medium of the pool.
     type Medium: Medium;
@@ -35,7 +35,7 @@ pub trait View<'g>: Copy + private::Sealed {
     #[doc(hidden)]
     fn load_word(self, place: <Self::Medium as Memory>::Place<'g>, byte: u32) -> u64;
 
-    /// Whether every word is read where it lies now: always but in a transaction that has stored something.
+    /// Whether every word is read in place: always, except in a transaction that has stored something.
     #[doc(hidden)]
     #[inline(always)]
     fn reads_in_place(self) -> bool {
@@ -61,7 +61,7 @@ pub trait View<'g>: Copy + private::Sealed {
     /// Errors: [`Error::Conflict`] in a transaction that would have to wait against the lock order.
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, Self::Medium>, Error>;
 
-    /// Places of the root table that the view's own transaction has stored to.
+    /// Places of the root table to which the view's own transaction has stored.
     #[doc(hidden)]
     fn own_roots(self) -> Slots {
         Slots::default()
@@ -74,7 +74,7 @@ pub trait View<'g>: Copy + private::Sealed {
         false
     }
 
-    /// Keeps a place of the root table as it is until the transaction ends; nothing in a guard.
+    /// Keeps a place of the root table unchanged until the transaction ends; does nothing in a guard.
     #[doc(hidden)]
     #[inline(always)]
     fn hold_root(self, place: usize) -> Result<(), Error> {
@@ -82,7 +82,7 @@ pub trait View<'g>: Copy + private::Sealed {
         Ok(())
     }
 
-    /// Keeps the names of all roots from changing. Returns whether they were kept already, or need not be.
+    /// Keeps the names of all roots from changing. Returns whether they were already kept, or need not be.
     #[doc(hidden)]
     fn hold_names(self) -> Result<bool, Error> {
         Ok(true)
@@ -94,8 +94,8 @@ pub trait View<'g>: Copy + private::Sealed {
         &self.inner().medium
     }
 
-    /// The object that a reference names, read from `field` if that is on media. No check of what it
-    /// names. This is the read barrier: one test while no cycle is open.
+    /// The object that a reference names, read from `field` if that is on media. The target is not checked. This is the
+    /// read barrier: one test while no cycle is open.
     #[doc(hidden)]
     #[inline(always)]
     fn resolve<T>(self, reference: RefWord, field: Option<VirtAddr>) -> Option<Obj<'g, T, Self>> {
@@ -110,8 +110,8 @@ pub trait View<'g>: Copy + private::Sealed {
         Some(Obj::new(self, self.medium().place(at)))
     }
 
-    /// The object of a root: of a name, or of a [`RootHandle`](crate::RootHandle) that is made once and
-    /// looked up faster.
+    /// The object of a root, by name or by a [`RootHandle`](crate::RootHandle), which is made once and makes look-ups
+    /// faster.
     ///
     /// Errors: no such root, an object of another type; in a transaction [`Error::Conflict`].
     #[inline]
@@ -125,8 +125,8 @@ pub trait View<'g>: Copy + private::Sealed {
 
     /// Finds a root's object; `None` if there is no such root.
     ///
-    /// In a guard it is the object of a moment. In a transaction nobody else changes what the root refers to, or
-    /// that there is none, until it ends.
+    /// In a guard the answer holds for a moment. In a transaction it holds until the end: no other transaction makes
+    /// the root refer elsewhere, or adds a missing root.
     ///
     /// Errors: an object of another type; in a transaction [`Error::Conflict`].
     #[inline]
@@ -145,8 +145,7 @@ pub trait View<'g>: Copy + private::Sealed {
         }
     }
 
-    /// The number that `T` has in this pool, to check the types of many objects by
-    /// ([`Obj::check_known_type`]).
+    /// The number of `T` in this pool, for checking the types of many objects ([`Obj::check_known_type`]).
     ///
     /// Errors: the pool does not know the type and cannot register it.
     #[inline]
@@ -176,8 +175,8 @@ pub trait View<'g>: Copy + private::Sealed {
 
     /// Every allocated object of type `T` of an explicit pool, reachable or not, by address.
     ///
-    /// Takes time in the size of the pool. In a transaction, what it has itself allocated or freed
-    /// does not count yet. Of transactions that commit meanwhile some part may be included.
+    /// Takes time in proportion to the pool. In a transaction, its own allocations and frees do not count yet.
+    /// Transactions that commit meanwhile may be included in part.
     ///
     /// Errors: the pool is traced, where only reachability says what lives.
     fn objects<T: Target>(self) -> Result<Vec<Obj<'g, T, Self>>, Error> {

@@ -19,7 +19,7 @@ pub(crate) fn data_chunks(len: u64) -> impl Iterator<Item = Chunk> {
         .filter(|chunk| chunk.is_data())
 }
 
-/// Slots of a run; one, of a large object.
+/// Slots of a run; one for a large object.
 pub(crate) fn slots(what: FrameUse) -> u64 {
     match what {
         FrameUse::Slots(class) => class.slots(),
@@ -40,7 +40,7 @@ pub(crate) fn slot_at(frame: Frame, what: FrameUse, slot: u64) -> VirtAddr {
     frame.start() + slot * slot_bytes(what)
 }
 
-/// Every run that holds objects, in ascending order, or what is wrong with the tables.
+/// Every run that holds objects, in ascending order, or the defects of the tables.
 pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<Finding>> {
     let mut runs = Vec::new();
     let mut findings = Vec::new();
@@ -90,11 +90,11 @@ pub(crate) fn runs<M: Medium>(medium: &M) -> Result<Vec<(Frame, FrameUse)>, Vec<
     }
 }
 
-/// Every allocated object of a pool whose allocation bits on media hold, by address. Runs that come or
-/// go meanwhile are seen or not.
+/// Every allocated object of a pool whose allocation bits on media are valid, by address. Runs that come or go
+/// meanwhile may or may not be seen.
 ///
-/// `cycle` is the one that is open or being released: its objects count once, at their destinations.
-/// Other runs that are reserved are of a plan that does not count yet.
+/// `cycle` is the one that is open or being released: its objects count once, at their destinations. Other reserved
+/// runs belong to a plan that does not count yet.
 ///
 /// Errors: a frame word is damaged.
 pub(crate) fn each_allocated<M: Medium>(
@@ -141,7 +141,7 @@ pub(crate) fn next_allocated<M: Medium>(
 ) -> Result<Option<Slot>, FormatError> {
     let mut frame = Frame::holding(after);
     let word = frame.word_at();
-    // In the middle of a run its first frame knows what follows.
+    // From the middle of a run, the run's first frame leads on.
     if frame.chunk().is_data()
         && after.0 < medium.len()
         && let FrameUse::Tail { back } = FrameUse::from_word(medium.load_u64(word), word)?
@@ -187,7 +187,7 @@ fn counted_run<M: Medium>(
     Ok(counts.then_some(what))
 }
 
-/// A slot of a run, if media says that an object is allocated there.
+/// A slot of a run, if an object is allocated there on media.
 fn allocated_slot<M: Medium>(medium: &M, frame: Frame, what: FrameUse, index: u64) -> Option<Slot> {
     let class = match what {
         FrameUse::Slots(class) => Some(class),

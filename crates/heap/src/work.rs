@@ -1,9 +1,9 @@
-//! How many instructions the heap computes besides those that touch its medium.
+//! How many instructions the heap executes besides those that access its medium.
 //!
-//! A simulated machine counts an instruction for each operation of the medium, and of what lies between them
-//! only what it is told by `Probe::work`. On real memory telling it is nothing. The figures are a fit
-//! to what a real processor executes, see `docs/decisions/calibrated-work.md`: each stands for all that is done
-//! about as often as what it is named for.
+//! A simulated machine counts an instruction for each operation of the medium, and of the work in between only the
+//! counts reported by `Probe::work`. On real memory these reports cost nothing. The figures are fitted to the
+//! instructions of a real processor, see `docs/decisions/calibrated-work.md`: each covers everything that is done about
+//! as often as the work in its name.
 
 // ---- transactions ----
 
@@ -17,16 +17,16 @@ pub(crate) const LOGGED_WORD: u64 = 21;
 pub(crate) const ALLOCATION: u64 = 1_110;
 /// Freeing an object: finding what it is, counting it, giving its slot back.
 pub(crate) const FREE: u64 = 780;
-/// Storing a word in a transaction, and what the program does to know which.
+/// Storing a word in a transaction, and the program's work to choose it.
 pub(crate) const STORED_WORD: u64 = 165;
 /// Looking a word up among those that the transaction stored.
 pub(crate) const OWN_WORD: u64 = 75;
-/// Loading a word in a transaction, and what the program does with it.
+/// Loading a word in a transaction, and the program's work on it.
 pub(crate) const LOADED_WORD: u64 = 35;
 
 // ---- reading ----
 
-/// Following a reference while nothing moves. Held down in the fit: what a get takes leaves no room for more.
+/// Following a reference while nothing moves. Bounded in the fit: the cost of a get leaves no room for more.
 pub(crate) const DEREFERENCE: u64 = 30;
 /// An object on the way of `Obj::descend`.
 pub(crate) const DESCENT: u64 = 30;
@@ -35,11 +35,11 @@ pub(crate) const DESCENT: u64 = 30;
 
 /// Looking at an object that is marked.
 pub(crate) const MARKED: u64 = 310;
-/// A reference that marking comes by: finding its slot, marking that.
+/// A reference that marking meets: finding its slot, marking that.
 pub(crate) const MET: u64 = 440;
 /// A run of pages that is emptied: judging it, closing it, planning for it, giving it back.
 pub(crate) const PLANNED_RUN: u64 = 6_300;
 /// Copying an object, or a group of objects that are copied together.
 pub(crate) const MOVED: u64 = 220;
-/// An object whose references are looked at, to heal those that name what has moved.
+/// An object whose references are scanned, to heal those that name moved objects.
 pub(crate) const SWEPT: u64 = 330;

@@ -13,8 +13,8 @@ fn a_field_load_is_one_mov() {
     assert!(load[0].starts_with("mov rax,QWORD PTR [r"), "{load:?}");
     assert_eq!(load[1], "ret", "{load:?}");
 
-    // Following a reference: load it, test for null, test for a cycle, mask, add the base, load the
-    // field. What an open cycle asks for stands behind the second return.
+    // Following a reference: load it, test for null, test for a cycle, mask, add the base, load the field. The code for
+    // an open cycle is behind the second return.
     let follow = instructions(&text, "probe_follow");
     println!("{follow:#?}");
     let ends: Vec<usize> = (0..follow.len()).filter(|&i| follow[i] == "ret").collect();

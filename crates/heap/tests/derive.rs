@@ -13,7 +13,7 @@ use firn_mapped::{Mapped, MappedOptions};
 #[repr(C)]
 struct Node {
     next: Ref<Node>,
-    /// What the node is found by.
+    /// The node's search key.
     key: u64,
     data: [u8; 13],
     child: [Ref<Self>; 4],

@@ -1,4 +1,4 @@
-//! Is the concurrent code right in every interleaving, with a crash at any moment?
+//! Is the concurrent code correct in every interleaving, with a crash at any moment?
 
 use firn_crash::{Crash, CrashState, ExploreOptions, Explorer, Schedule, SwarmOptions};
 use firn_heap::{Bytes, Error, Obj, Pool, PoolKind, PoolOptions, Refs, View};
@@ -10,7 +10,7 @@ type Spine = Refs<Bytes>;
 const TOTAL: u64 = 100;
 /// Lock of the accounts.
 const LOCK: u64 = 5;
-/// Places of the spine: two accounts, then one counter and one object a thread.
+/// Places of the spine: two accounts, then one counter and one object per thread.
 const ACCOUNTS: usize = 0;
 const COUNTERS: usize = 2;
 const OWN: usize = 4;

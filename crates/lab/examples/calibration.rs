@@ -1,14 +1,14 @@
-//! What a simulated machine counts, to be held against what a real one executes.
+//! The counts of a simulated machine, to compare with a real one's.
 //! `docs/decisions/calibrated-work.md` has the figures.
 //!
 //! ```text
 //! calibration real WORKLOAD OBJECTS PHASES [collect]
 //! calibration simulated WORKLOAD OBJECTS PHASES [collect]
 //! ```
-//! `real` does the first PHASES of FFCCD's on a file in `TMPDIR`, for a program that counts, as
-//! `perf stat --event instructions:u`: what it says of two runs differs by what a phase took. `simulated` says
-//! itself what each phase took, in instructions of an operation; of all workloads, if WORKLOAD is `all`.
-//! `collect` goes on with a collection, of which `simulated` says the instructions.
+//! `real` runs the first PHASES of FFCCD's on a file in `TMPDIR`, under a counting program such as
+//! `perf stat --event instructions:u`: the counts of two runs differ by the cost of a phase. `simulated` itself prints
+//! the cost of each phase, in instructions per operation; of all workloads, if WORKLOAD is `all`. `collect` adds a
+//! collection, whose instructions `simulated` prints.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,12 +24,12 @@ use firn_media::{Domain, Medium, Space};
 
 const USAGE: &str = "calibration real|simulated WORKLOAD|all OBJECTS PHASES [collect]";
 const POOL_BYTES: u64 = 1 << 27;
-/// Of so many objects a phase after the first brings or takes four.
+/// Each phase after the first adds or removes four of this many objects.
 const CHANGED_OF: u64 = 5;
 
 type AnyError = Box<dyn std::error::Error>;
 
-/// Collects, if that was asked for.
+/// Collects, if asked to.
 fn collect<M: Medium>(pool: &Pool<M>, collects: bool) -> Result<(), Error> {
     if collects {
         let collected = pool.collect(&CollectOptions {
@@ -41,9 +41,9 @@ fn collect<M: Medium>(pool: &Pool<M>, collects: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// On a file that grows, as the simulated medium does: a collection looks at all there is.
+/// Uses a file that grows, as the simulated medium does: a collection examines the whole pool.
 ///
-/// Ends the process before the pool is closed, which would be counted too.
+/// Ends the process before the pool is closed, since closing would be counted too.
 fn real(plan: &Phases, collects: bool) -> Result<(), AnyError> {
     let options = MappedOptions::default().assume_persistent(Domain::Adr);
     let path = std::env::temp_dir().join(format!("firn-calibration-{}.pool", std::process::id()));
@@ -101,7 +101,7 @@ fn simulated(plan: &Phases, collects: bool) -> Result<Vec<u64>, AnyError> {
     Ok(counts.0.windows(2).map(|pair| pair[1] - pair[0]).collect())
 }
 
-/// Says what was simulated: a line a workload, a figure a phase.
+/// Prints the simulation's result: one line per workload, one figure per phase.
 fn tell(plan: &Phases, collects: bool) -> Result<(), AnyError> {
     let counts = simulated(plan, collects)?;
     let changed = plan.objects / CHANGED_OF * (CHANGED_OF - 1);

@@ -1,13 +1,12 @@
-//! What the checks of a get cost: gets of a structure, in turns with a loop over the same memory that takes
-//! the same way and copies the same bytes, but holds nothing against anything. `docs/profile.md` has its
-//! figures.
+//! The cost of a get's checks: gets of a structure, in turns with a loop over the same memory that takes the same path
+//! and copies the same bytes, but checks nothing. `docs/profile.md` has its figures.
 //!
 //! ```text
 //! gets avl|red_black|strings ENTRIES PASSES [get|bare]
 //! ```
 //! A pass gets every entry in random order, 100 in a guard. Prints the medians of the passes, in CPU time, and
 //! the median of the ratios of a pass to the one that follows it. With `get` or `bare` only these run, for
-//! programs that count.
+//! counting programs.
 #![allow(unsafe_code)]
 
 use std::hint::{black_box, select_unpredictable};
@@ -38,13 +37,13 @@ fn median(mut of: Vec<f64>) -> f64 {
     of.get(of.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The pool's memory, read as it lies there.
+/// The pool's memory, read directly.
 struct Bare(*const u8);
 
 impl Bare {
-    /// A word of an object: its header for 0.
+    /// A word of an object; word 0 is its header.
     fn word(&self, object: u64, word: u64) -> u64 {
-        // SAFETY: only words of live objects are asked for, by references of a pool that nobody changes.
+        // SAFETY: every caller passes a word of a live object, found by references of a pool that no thread changes.
         unsafe {
             self.0
                 .add((object + 8 * word) as usize)
@@ -57,9 +56,9 @@ impl Bare {
         RefWord(self.word(object, word)).address().0
     }
 
-    /// Copies a value, which lies behind its header and its length.
+    /// Copies a value, which follows its header and its length.
     fn copy(&self, value: u64, into: &mut [u8; VALUE.len()]) {
-        // SAFETY: every value has so many bytes; as above.
+        // SAFETY: every value has this many bytes, and no thread changes the pool.
         unsafe {
             let from = self.0.add(value as usize + 16);
             from.copy_to_nonoverlapping(into.as_mut_ptr(), into.len());
@@ -82,7 +81,7 @@ impl Bare {
         self.copy(self.follow(node, 4), into);
     }
 
-    /// The root refers to the array in word 3; a string's reference stands behind header and length.
+    /// The root refers to the array in word 3; a string's reference follows header and length.
     fn in_array(&self, root: u64, index: u64, into: &mut [u8; VALUE.len()]) {
         let strings = self.follow(root, 3);
         self.copy(self.follow(strings, 2 + index), into);
@@ -100,7 +99,7 @@ fn seen<'g, T: Target, V: View<'g, Medium = Mapped>>(
     view.deref(root).ok_or_else(gone)
 }
 
-/// What is to run.
+/// The parts to run.
 struct Plan {
     keys: Vec<u64>,
     passes: usize,

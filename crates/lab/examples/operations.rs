@@ -1,6 +1,5 @@
-//! Some phases on one structure and nothing else, for programs that count: what `perf stat` or
-//! `valgrind --tool=callgrind` says of two runs differs by what a phase took. `docs/profile.md` has such
-//! figures.
+//! Some phases on one structure and nothing else, for counting programs: the counts of `perf stat` or
+//! `valgrind --tool=callgrind` for two runs differ by the cost of a phase. `docs/profile.md` has such figures.
 //!
 //! ```text
 //! operations STRUCTURE ENTRIES PHASES PASSES
@@ -19,14 +18,14 @@ use firn_structures::{AvlTree, InlineTree, RedBlackTree, StringArray};
 const USAGE: &str = "operations avl|red_black|inline_tree|strings ENTRIES PHASES PASSES";
 const VALUE: [u8; 128] = [7; 128];
 const GETS_AT_ONCE: usize = 100;
-/// Of so many entries one stays.
+/// Of this many entries one stays.
 const DELETED_OF: usize = 5;
 const POOL_BYTES: u64 = 64 << 20;
 const ROOT: &str = "operations";
 
 type AnyError = Box<dyn std::error::Error>;
 
-/// What is to run.
+/// The parts to run.
 struct Plan {
     entries: u64,
     phases: usize,

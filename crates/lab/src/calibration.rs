@@ -1,28 +1,28 @@
-//! FFCCD's phases on any medium, so that what a real machine executes can be held against what a simulated
+//! FFCCD's phases on any medium, to compare the instructions that a real machine executes with those that a simulated
 //! one counts. `docs/decisions/calibrated-work.md` has the figures.
 
 use firn_heap::{Error, OpenError, Pool, PoolOptions};
 use firn_media::Medium;
 use firn_workloads::{Population, SEED, Shape, Sizes, UnknownWorkload, shuffled};
 
-/// What the pool calls its content.
+/// The pool's name for its content.
 const LAYOUT: &str = "calibration";
 /// How many phases there are.
 pub const PHASES: usize = 4;
 
-/// What is done.
+/// The work to do.
 #[derive(Clone, Debug)]
 pub struct Phases {
-    /// The name of a workload that is simulated.
+    /// The name of a simulated workload.
     pub workload: String,
     /// Objects that are inserted first.
     pub objects: u64,
-    /// How many of the phases: all objects are inserted, four of five deleted, inserted and deleted again,
-    /// one a transaction.
+    /// The number of phases: all objects are inserted, four of five deleted, inserted and deleted again, one per
+    /// transaction.
     pub count: usize,
 }
 
-/// Why it was not done.
+/// Why the work was not done.
 #[derive(thiserror::Error, Debug)]
 #[non_exhaustive]
 pub enum PhasesError {
@@ -37,8 +37,8 @@ pub enum PhasesError {
     Operation(#[from] Error),
 }
 
-/// Makes a pool on a medium and does what `plan` says. Calls `before` with the number of each phase that
-/// begins, and `end` with the pool before it is closed.
+/// Makes a pool on a medium and runs `plan`. Calls `before` with the number of each phase that begins, and `end` with
+/// the pool before it is closed.
 ///
 /// Errors: no such workload, an operation failed, what `end` returns.
 pub fn run<M: Medium>(

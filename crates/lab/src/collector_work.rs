@@ -1,10 +1,10 @@
-//! What a collector in the background did.
+//! The work of a collector in the background.
 
 use firn_heap::collector::{Background, Stops};
 use firn_tools::figures::ms;
 use serde::Serialize;
 
-/// What a collector in the background did, in all of its lives.
+/// The work of a collector in the background, in all of its lives.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct CollectorWork {
     /// Collections that were begun.
@@ -19,16 +19,16 @@ pub struct CollectorWork {
     pub released_bytes: u64,
     /// Computation of the collector's thread.
     pub cpu_ms: f64,
-    /// Times that the program stood for it.
+    /// Times that it stopped the program.
     pub stops: u64,
-    /// All together.
+    /// Their total time.
     pub stood_ms: f64,
     /// The longest.
     pub longest_stop_ms: f64,
 }
 
 impl CollectorWork {
-    /// Another life of it, and the stops of the program in that.
+    /// Adds another life of the collector, and the program's stops in it.
     pub(crate) fn add(&mut self, did: &Background, stops: &Stops) {
         let cpu_ns: u64 = did.collected.cpu_ns.iter().sum();
         self.collections += did.collections;

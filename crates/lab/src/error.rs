@@ -1,4 +1,4 @@
-//! What may go wrong, in sentences that name the file and the way out.
+//! What may go wrong, in sentences that name the file and the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub enum LabError {
     /// Work on a pool failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// A measurement did not come about.
+    /// A measurement failed.
     #[error(transparent)]
     Bench(#[from] crate::bench::BenchError),
     /// A campaign of crashes was not run.
@@ -38,7 +38,7 @@ pub enum LabError {
         path: PathBuf,
         /// The root.
         root: String,
-        /// What it is.
+        /// The object that it names.
         found: String,
     },
     /// A tree holds nothing to index.
@@ -47,7 +47,7 @@ pub enum LabError {
         /// The tree's root.
         path: PathBuf,
     },
-    /// The map that entries come to and go from holds others.
+    /// The map that entries come to and go from holds other entries.
     #[error(
         "{path}: its map `{root}` holds entries that `firn churn` did not put there ({key}); name another root with --map"
     )]
@@ -59,7 +59,7 @@ pub enum LabError {
         /// The key of one.
         key: String,
     },
-    /// An entry is there that was removed, or not there and was inserted.
+    /// An entry is there although it was removed, or absent although it was inserted.
     #[error("{path}: the entry {key} is not as it was left; run `firn check`")]
     NotAsLeft {
         /// The pool's file.
@@ -72,7 +72,7 @@ pub enum LabError {
     Page {
         /// The page's file.
         path: PathBuf,
-        /// The system's own word.
+        /// The system's error.
         source: io::Error,
     },
     /// A writer read what it had not written.
@@ -80,10 +80,10 @@ pub enum LabError {
     Misread {
         /// The key.
         key: String,
-        /// Operations that it had done in this life.
+        /// Operations that the writer had done in this life.
         operations: u64,
     },
-    /// The child that writes ended by itself.
+    /// The writing child ended by itself.
     #[error(
         "the child that writes to {pool} exited ({status}) before it was killed; its output is above"
     )]

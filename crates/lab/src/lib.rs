@@ -2,22 +2,22 @@
 //! simulated, and papers' figures are reproduced.
 //!
 //! ```text
-//! bench        what it costs, beside others in one run
+//! bench        the cost of Firn, beside other systems in one run
 //! churn        entries come and go, beside a collector
-//! writers      threads that write and read, and what must be in their maps
+//! writers      threads that write and read, and the expected content of their maps
 //! kill         writers that are killed, and the check that nothing acknowledged is lost
 //! demo         the main job, on real input
 //! crash        campaigns of crashes on memory that loses power, with every image that a crash may leave
 //! damage       damaged pools, each of which must be a clear error or a sound answer
 //! simulation   workloads on simulated machines
-//! reproduction papers' figures and tables on them, a folder a paper
-//! calibration  the phases of the simulated workloads on any medium, to see how far the machines are from real
-//! table, html  figures beside each other; pages that need no other file
-//! spread       how far figures lie apart
+//! reproduction papers' figures and tables on them, one folder per paper
+//! calibration  the phases of the simulated workloads on any medium, to compare the machines with real ones
+//! table, html  figures side by side; pages that need no other file
+//! spread       the spread of figures
 //! ```
 //!
-//! What is done to structures is in `firn-workloads`, what a user does with a pool in `firn-tools`. Nothing here
-//! prints: progress and remarks go to a [`firn_tools::Progress`], results are returned.
+//! Workloads on structures are in `firn-workloads`, a user's tools for a pool in `firn-tools`. Nothing here prints:
+//! progress and remarks go to a [`firn_tools::Progress`], results are returned.
 #![deny(unsafe_code)]
 
 pub mod bench;

@@ -1,4 +1,4 @@
-//! How far figures lie apart.
+//! The spread of figures.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these figures; zeros if there are none.
+    /// The spread of these figures; zeros if there are none.
     pub(crate) fn of(mut figures: Vec<f64>) -> Self {
         figures.sort_by(f64::total_cmp);
         match figures[..] {
@@ -29,7 +29,7 @@ impl Spread {
         }
     }
 
-    /// Of these times, in milliseconds.
+    /// The spread of these times, in milliseconds.
     pub(crate) fn of_ms(times: &[Duration]) -> Self {
         Self::of(times.iter().map(|time| time.as_secs_f64() * 1e3).collect())
     }

@@ -1,13 +1,13 @@
-//! Figures beside each other.
+//! Figures side by side.
 
 /// A title, names and figures.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What they are about.
+    /// The title.
     pub title: String,
-    /// What stands above the columns; the first is that of the names.
+    /// The heads of the columns; the first is that of the names.
     pub head: Vec<String>,
-    /// A name and its figures each.
+    /// Each row has a name and its figures.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -25,7 +25,7 @@ impl Table {
         }
     }
 
-    /// A row of the same figure of two.
+    /// A row with one figure for each of two subjects.
     pub(crate) fn both<T: ?Sized>(
         &mut self,
         name: &str,
@@ -37,7 +37,7 @@ impl Table {
             .push([name.into()].into_iter().chain(figures).collect());
     }
 
-    /// A row of which only the second column has a figure.
+    /// A row with a figure only in the second column.
     pub(crate) fn second(&mut self, name: &str, figure: String) {
         self.rows.push(vec![name.into(), "-".into(), figure]);
     }

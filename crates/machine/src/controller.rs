@@ -1,6 +1,6 @@
 //! The memory controller: the write-pending queue, and the devices behind it.
 //!
-//! A line is persistent from the moment when the queue accepts it: a power failure drains the queue.
+//! A line is persistent once the queue accepts it: a power failure drains the queue.
 
 use crate::description::Description;
 use crate::device::{Device, DeviceCounts};
@@ -8,16 +8,16 @@ use crate::queue::{Pending, Queue};
 use crate::time::{CYCLE, Ticks, cycles};
 use crate::traffic::Cause;
 
-/// First line of volatile memory; those below are persistent memory's. Each has 128 GiB, so that the number of
-/// a line has 32 bits.
+/// First line of volatile memory; lower lines belong to persistent memory. Each has 128 GiB, so that a line's number
+/// fits into 32 bits.
 pub(crate) const FIRST_DRAM_LINE: u64 = 1 << 31;
 
-/// What the queue did.
+/// Counts of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueCounts {
     /// Lines accepted.
     pub accepted: u64,
-    /// Of them, those that an entry of their line took in.
+    /// Accepted lines that an existing entry of their line took in.
     pub coalesced: u64,
     /// Reads that an entry answered.
     pub forwarded: u64,
@@ -32,7 +32,7 @@ impl QueueCounts {
     }
 }
 
-/// The controller and what lies behind it.
+/// The controller and the devices behind it.
 pub(crate) struct Controller {
     accept: Ticks,
     queue: Queue,
@@ -57,7 +57,7 @@ impl Controller {
         (self.counts, self.nvm.counts(), self.dram.counts())
     }
 
-    /// When a line that is asked for at `now` is there.
+    /// Returns when a line requested at `now` arrives.
     pub(crate) fn read(&mut self, line: u64, now: Ticks, cause: Cause) -> Ticks {
         if line >= FIRST_DRAM_LINE {
             return self.dram.read(line - FIRST_DRAM_LINE, now, cause);
@@ -70,7 +70,7 @@ impl Controller {
         self.nvm.read(line, now, cause)
     }
 
-    /// When a line that is sent at `now` is accepted, and so persistent.
+    /// Returns when a line sent at `now` is accepted, and so persistent.
     pub(crate) fn write(&mut self, line: u64, now: Ticks, cause: Cause) -> Ticks {
         if line >= FIRST_DRAM_LINE {
             self.dram.write(line - FIRST_DRAM_LINE, now, cause);

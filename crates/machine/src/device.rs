@@ -1,4 +1,4 @@
-//! A device: when a line that is asked for is there, and when one that is sent has been written.
+//! A device: when a requested line arrives, and when a sent line has been written.
 
 use firn_units::LINE_BYTES;
 
@@ -14,21 +14,21 @@ struct Bank {
     free_at: Ticks,
 }
 
-/// Row of a bank that has none open.
+/// Row of a bank that has no row open.
 const CLOSED: u64 = u64::MAX;
 
-/// What a device did.
+/// Counts of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeviceCounts {
     /// Lines read.
     pub reads: u64,
     /// Lines written.
     pub writes: u64,
-    /// Whom lines were read for.
+    /// Lines read, by cause.
     pub read: Traffic,
-    /// Whom lines were written for.
+    /// Lines written, by cause.
     pub written: Traffic,
-    /// Reads that no open row answered.
+    /// Reads of the array, because no open row had the line.
     pub array_reads: u64,
     /// Accesses to an open row. Devices of a fixed latency have no rows.
     pub row_hits: u64,
@@ -37,7 +37,7 @@ pub struct DeviceCounts {
 }
 
 impl DeviceCounts {
-    /// What a device did since `before`.
+    /// The counts since `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             reads: self.reads - before.reads,
@@ -51,7 +51,7 @@ impl DeviceCounts {
     }
 }
 
-/// What an access takes.
+/// The duration of an access.
 #[derive(Clone, Copy)]
 enum Taken {
     Fixed {
@@ -93,7 +93,7 @@ pub(crate) struct Device {
     banks: Vec<Bank>,
     line_read: Ticks,
     line_written: Ticks,
-    /// When each direction has sent what it was asked for.
+    /// When each direction has transferred all lines requested so far.
     read_free_at: Ticks,
     write_free_at: Ticks,
     last_begun: Ticks,
@@ -127,7 +127,7 @@ impl Device {
         }
     }
 
-    /// What was counted. All reads are the array's where there are no rows.
+    /// The counts. On devices without rows, all reads are reads of the array.
     pub(crate) fn counts(&self) -> DeviceCounts {
         let array_reads = match self.taken {
             Taken::Fixed { .. } => self.counts.reads,
@@ -139,7 +139,7 @@ impl Device {
         }
     }
 
-    /// When a line that is asked for at `now` is there.
+    /// Returns when a line requested at `now` arrives.
     pub(crate) fn read(&mut self, line: u64, now: Ticks, cause: Cause) -> Ticks {
         self.counts.reads += 1;
         self.counts.read.count(cause);
@@ -148,7 +148,7 @@ impl Device {
         self.access(line, begin, false)
     }
 
-    /// When a line that is sent at `now` has been written.
+    /// Returns when a line sent at `now` has been written.
     pub(crate) fn write(&mut self, line: u64, now: Ticks, cause: Cause) -> Ticks {
         self.counts.writes += 1;
         self.counts.written.count(cause);
@@ -158,12 +158,12 @@ impl Device {
         self.access(line, begin, true)
     }
 
-    /// When the device began with the line that was sent last.
+    /// When the device began with the line sent last.
     pub(crate) fn last_begun(&self) -> Ticks {
         self.last_begun
     }
 
-    /// Rows follow each other over the banks.
+    /// Consecutive rows lie on consecutive banks.
     fn access(&mut self, line: u64, begin: Ticks, writes: bool) -> Ticks {
         let (hit, clean, dirty) = match self.taken {
             Taken::Fixed { read, write } => return begin + if writes { write } else { read },

@@ -1,4 +1,4 @@
-//! Energy of a device, computed from what it counted, where its description has numbers for it.
+//! Energy of a device, computed from its counts, if its description gives energies.
 
 use firn_units::LINE_BYTES;
 
@@ -6,10 +6,10 @@ use crate::description;
 use crate::device::DeviceCounts;
 
 const LINE_BITS: f64 = (LINE_BYTES * 8) as f64;
-/// Femtojoules of a nanojoule.
+/// Femtojoules in a nanojoule.
 const NANOJOULE: f64 = 1e6;
 
-/// What a device's accesses took, in nanojoules.
+/// Energy of a device's accesses, in nanojoules.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Energy {
     /// Reads.
@@ -19,12 +19,12 @@ pub struct Energy {
 }
 
 impl Energy {
-    /// Of what a device counted; nothing if nobody says what its accesses take.
+    /// The energy of a device with these counts; `None` if its description gives no energies.
     ///
-    /// Source: the model of Lee, Ipek, Mutlu and Burger (ISCA 2009), which HOOP's Table II has the numbers of. Every
-    /// line passes the row buffer. A read of another row than the open one, and every read of a device without rows,
-    /// is one of the array as well. Every line that is written reaches the array: our reading, as the model does not
-    /// know which lines of a row changed twice before it was closed.
+    /// Source: the model of Lee, Ipek, Mutlu and Burger (ISCA 2009), with the numbers of HOOP's Table II. Every line
+    /// passes the row buffer. A read that misses the open row, and every read of a device without rows, also reads the
+    /// array. Every written line reaches the array. This is our reading: the model does not know which lines of a row
+    /// changed twice before the row was closed.
     pub fn of(device: &description::Device, counts: &DeviceCounts) -> Option<Self> {
         let energy = device.energy.as_ref()?;
         let nanojoules = |lines: u64, femtojoules_per_bit: u32| {
@@ -38,7 +38,7 @@ impl Energy {
         })
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn total_nj(&self) -> f64 {
         self.read_nj + self.write_nj
     }

@@ -1,4 +1,4 @@
-//! What memory holds: as its program sees it, and as the devices have it.
+//! The content of memory: as its program sees it, and as the devices have it.
 
 use firn_fibers::prefetch;
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr, WORD_BYTES};
@@ -7,27 +7,27 @@ use memmap2::{Advice, MmapMut};
 use crate::controller::FIRST_DRAM_LINE;
 use crate::mechanism::Regions;
 
-/// Bytes of a line as the program sees it and as the persistent device has it at the same address, one behind the
-/// other: who persists it finds both in one page of the host's.
+/// Bytes of a line as the program sees it, followed by the line that the persistent device has at that address. So
+/// persisting a line finds both in one page of the host.
 const PAIR_BYTES: u64 = 2 * LINE_BYTES;
 const LINE: usize = LINE_BYTES as usize;
 const WORD: usize = WORD_BYTES as usize;
 /// Byte at which the volatile device begins.
 const DRAM: u64 = FIRST_DRAM_LINE * LINE_BYTES;
 
-/// Persistent memory as its program sees it, and what the devices hold: the persistent one all of it and what a
-/// mechanism keeps there besides, the volatile one only what a mechanism keeps there.
+/// Persistent memory as its program sees it, and the content of the devices. The persistent device holds all of this
+/// memory and a mechanism's own data; the volatile device holds only a mechanism's own data.
 pub(crate) struct Images {
-    /// Pairs of lines; the first ones of a mechanism's lines are of no use.
+    /// Pairs of lines. The first line of a pair is unused in a mechanism's own memory.
     memory: MmapMut,
     /// Lines of the volatile device.
     dram: Vec<u8>,
-    /// The copy of a line that is still to be made, before anybody can tell.
+    /// A line copy that is still to be made, before anybody can notice.
     owed: PendingCopy,
 }
 
-/// A line that the persistent device has accepted, where the two places in `memory` may not have reached the host's
-/// caches yet: copying it at once would wait for both.
+/// The copy of a line that the persistent device has accepted. The host's caches may not have its two places in
+/// `memory` yet, and copying at once would wait for both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct PendingCopy {
     source: usize,
@@ -35,7 +35,7 @@ struct PendingCopy {
 }
 
 impl PendingCopy {
-    /// Places at which no line is.
+    /// Places that hold no line.
     const NOTHING: Self = Self {
         source: usize::MAX,
         target: usize::MAX,
@@ -43,13 +43,13 @@ impl PendingCopy {
 }
 
 impl Images {
-    /// Of so many bytes for the program, all zero. The host gives memory for what is touched, in huge pages if it
-    /// has any: a program's accesses are all over its memory.
+    /// Images of `bytes` zero bytes for the program. The host provides memory where it is touched, in huge pages if it
+    /// has any, because a program's accesses are spread all over its memory.
     pub(crate) fn new(bytes: u64, regions: Regions) -> Self {
         let lines = (bytes + regions.nvm).div_ceil(LINE_BYTES);
         let memory = MmapMut::map_anon((lines * PAIR_BYTES) as usize);
         let memory = memory.expect("the host has addresses for two images of memory");
-        // Without huge pages it is slower, that is all.
+        // Without huge pages it is only slower.
         let _ = memory.advise(Advice::HugePage);
         let dram = regions.dram.next_multiple_of(LINE_BYTES);
         Self {
@@ -59,7 +59,7 @@ impl Images {
         }
     }
 
-    /// The host will soon be asked for a line of the program's.
+    /// Prefetches a line of the program, which will soon be asked for.
     #[inline(always)]
     pub(crate) fn expect(&self, line: u64) {
         let at = line.saturating_mul(PAIR_BYTES) as usize;
@@ -84,7 +84,7 @@ impl Images {
         *bytes.expect("memory has whole words") = value.to_le_bytes();
     }
 
-    /// A device has accepted the program's line. What the program has in volatile memory is kept nowhere.
+    /// A device has accepted the program's line. The program's volatile memory is not kept anywhere.
     #[inline(always)]
     pub(crate) fn persist(&mut self, from: PhysAddr, to: DevAddr) {
         if from.bytes() >= DRAM {
@@ -106,7 +106,7 @@ impl Images {
         }
     }
 
-    /// Makes the copy that is owed.
+    /// Makes the pending copy.
     #[inline(always)]
     fn settle(&mut self) {
         let PendingCopy { source, target } =
@@ -123,7 +123,7 @@ impl Images {
         self.device_line_mut(to).copy_from_slice(&line);
     }
 
-    /// The line that a device has there.
+    /// The line that a device holds at `at`.
     fn device_line(&self, at: DevAddr) -> &[u8] {
         match at.bytes().checked_sub(DRAM) {
             None => {
@@ -156,18 +156,18 @@ impl Images {
         *bytes.expect("a line has whole words") = value.to_le_bytes();
     }
 
-    /// Zeros a line, on the device as well.
+    /// Zeros a line, also on the device.
     pub(crate) fn clear(&mut self, at: PhysAddr, home: DevAddr) {
         self.device_line_mut(home).fill(0);
         self.memory[pair(at.bytes())..][..LINE].fill(0);
     }
 
-    /// The power was gone: volatile memory holds nothing.
+    /// The power was gone, so volatile memory holds nothing.
     pub(crate) fn lose_power(&mut self) {
         self.dram.fill(0);
     }
 
-    /// The program's line is what lies at `home`.
+    /// Sets the program's line to the content at `home`.
     pub(crate) fn recover(&mut self, at: PhysAddr, home: DevAddr) {
         self.settle();
         let mut line = [0; LINE];
@@ -176,13 +176,13 @@ impl Images {
     }
 }
 
-/// Where the pair of the line at `at` begins.
+/// The start of the pair of the line at `at`.
 #[inline(always)]
 const fn pair(at: u64) -> usize {
     (at / LINE_BYTES * PAIR_BYTES) as usize
 }
 
-/// Where a word is, as the program sees it.
+/// The place of a word as the program sees it.
 #[inline(always)]
 fn place(word: u64) -> usize {
     let byte = word * WORD_BYTES;
@@ -198,7 +198,7 @@ mod tests {
         dram: 4 * LINE_BYTES,
     };
 
-    /// Eight lines of a program's whose first word is the line's number, of which nothing is persistent.
+    /// Eight lines of a program, none of them persistent. The first word of each is the line's number.
     fn images() -> Images {
         let mut images = Images::new(8 * LINE_BYTES, REGIONS);
         for line in 0..8 {

@@ -1,30 +1,30 @@
 //! A fast simulated computer.
 //!
 //! ```text
-//! machine       the computer as a medium: what programs run on
-//!   options       what it is run with
-//!   threads       simulated ones, the one that is behind first
+//! machine       the computer as a medium, on which programs run
+//!   options       options of a machine
+//!   threads       simulated threads, of which the one furthest behind runs first
 //!   words         volatile memory
-//!   state         what threads share
+//!   state         the state that threads share
 //!     range       ranges, line by line
-//! description   what a machine is made of: numbers, each with its unit, kind and source
-//! computer      the whole: an instruction's way through it
-//!   miss          what the nearest cache is not enough for
-//!   power         what a power failure takes
+//! description   the parts of a machine: numbers, each with its unit, kind and source
+//! computer      the whole: an instruction's path through it
+//!   miss          accesses for which the nearest cache does not suffice
+//!   power         power failures that leave the caches
 //!   processor     a core's clock and store buffer
 //!   underway      stores that a power failure loses
 //!   translation   its look-aside buffers
 //!   caches        which lines are where, without data
-//!     sets          what caches and look-aside buffers have in common
-//!   mechanism     hardware that somebody proposes, and the port it is plugged on
-//!   controller    what reads and writes come to
+//!     sets          the common part of caches and look-aside buffers
+//!   mechanism     proposed hardware, and its port
+//!   controller    the path of reads and writes to the devices
 //!     queue         the write-pending queue
 //!     device        latency, rows and bandwidth
-//!   image         what memory holds, and what a power failure leaves
-//! statistics    what was counted
+//!   image         the content of memory, and what a power failure leaves
+//! statistics    all counts
 //!   traffic       bytes of devices, by cause
-//!   energy        what they took, where somebody says so
-//! time          in thousandths of a cycle
+//!   energy        energy of devices, if a source gives it
+//! time          thousandths of a cycle
 //! ```
 #![forbid(unsafe_code)]
 

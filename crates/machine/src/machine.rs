@@ -20,17 +20,17 @@ use crate::statistics::Statistics;
 use crate::threads::MachineThread;
 use crate::words::MachineWords;
 
-/// Where the heap's tables lie: in volatile memory that nothing else uses.
+/// The heap's tables lie in volatile memory that nothing else uses.
 const TABLES: PhysAddr = PhysAddr(DRAM_START.0 + (1 << 35));
 const TABLE_BYTES: u64 = 1 << 32;
 
-/// Tells machines apart that live at the same time.
+/// Tells apart machines that exist at one time.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// A simulated computer that programs run on. It stays on the OS thread that made it.
 ///
-/// Crash: when the power fails, simulated threads are unwound and memory does not change any more. What they own
-/// ends with them; whoever is outside and waits then, as a pool that closes does, panics.
+/// Crash: when the power fails, simulated threads are unwound and memory no longer changes. Values that they own end
+/// with them. Code outside all simulated threads that then waits, such as a pool that closes, panics.
 #[derive(Clone)]
 pub struct Machine {
     pub(crate) shared: Arc<Shared>,
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Does what the current thread does next; others run then, if its time is up.
+    /// Executes the current thread's next step, then lets others run if its time is up.
     #[inline(always)]
     pub(crate) fn act<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
         let (result, over) = self.state.with(|state| {
@@ -95,17 +95,17 @@ impl Machine {
         Self { shared, offers }
     }
 
-    /// What it is made of.
+    /// The machine's description.
     pub fn description(&self) -> &Description {
         &self.shared.options.description
     }
 
-    /// What was counted since the start.
+    /// The counts since the start.
     pub fn statistics(&self) -> Statistics {
         self.shared.state.with(|state| state.computer.statistics())
     }
 
-    /// The core of the thread that asks.
+    /// The core of the calling thread.
     pub fn current_core(&self) -> usize {
         self.shared.state.with(|state| state.core())
     }
@@ -115,7 +115,7 @@ impl Machine {
         self.shared.state.with(|state| state.events)
     }
 
-    /// Looks at memory without time: nothing that `look` loads counts, and no cache learns of it. It stores nothing.
+    /// Looks at memory without time: loads by `look` do not count, and no cache learns of them. `look` must not store.
     pub fn untimed<R>(&self, look: impl FnOnce() -> R) -> R {
         self.shared.state.with(State::begin_untimed);
         let seen = look();
@@ -123,8 +123,8 @@ impl Machine {
         seen
     }
 
-    /// Starts a machine whose power has failed, or lets it fail now: caches are cold, clocks and counts begin
-    /// anew, and memory holds what was persistent. Threads are unwound.
+    /// Restarts a machine whose power has failed, or lets it fail now: caches are cold, clocks and counts start anew,
+    /// and memory has its persistent content. Threads are unwound.
     pub fn restart(&self) {
         self.kill_threads();
         self.shared.boot();
@@ -300,7 +300,7 @@ impl Space for Machine {
         Ok(())
     }
 
-    /// Makes what the caches hold persistent, without time: nobody measures a disk here.
+    /// Makes the content of the caches persistent. Takes no time: nobody measures a disk here.
     fn sync(&self) -> Result<(), MediumError> {
         self.shared.act(|state| {
             if !state.dead {

@@ -1,4 +1,4 @@
-//! What a machine is run with.
+//! Options of a machine.
 
 use firn_media::Domain;
 
@@ -6,28 +6,28 @@ use crate::description::Description;
 use crate::mechanism::{MechanismSpec, NONE, Site};
 use crate::translation::PageSize;
 
-/// Window of addresses that the pool may grow to unless told otherwise.
+/// Default capacity: the window of addresses up to which the pool may grow.
 const DEFAULT_CAPACITY: u64 = 1 << 30;
 
 /// Options of a [`crate::Machine`].
 #[derive(Clone, Debug)]
 pub struct MachineOptions {
-    /// What it is made of.
+    /// The machine's description.
     pub description: Description,
-    /// The hardware that it has besides.
+    /// Additional hardware.
     pub mechanism: &'static MechanismSpec,
-    /// What survives a power failure: what the queue accepted, or what the caches hold as well.
+    /// What survives a power failure: lines that the queue accepted, or the content of the caches as well.
     pub domain: Domain,
-    /// Bytes of persistent memory; a power of two, at most 128 GiB. The host's memory is used where it is touched,
-    /// twice.
+    /// Bytes of persistent memory; a power of two, at most 128 GiB. The host needs twice the memory that the program
+    /// touches.
     pub capacity: u64,
     /// Bytes that the device holds; reserving more fails with `NoSpace`.
     pub space_limit: u64,
-    /// Seed of everything random.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// Pages of persistent memory.
+    /// Page size of persistent memory.
     pub nvm_pages: PageSize,
-    /// Pages of volatile memory.
+    /// Page size of volatile memory.
     pub dram_pages: PageSize,
 }
 
@@ -46,7 +46,7 @@ impl MachineOptions {
         }
     }
 
-    /// Where its mechanism is built in.
+    /// The site of its mechanism.
     pub(crate) fn site(&self) -> Site<'_> {
         Site {
             description: &self.description,

@@ -1,4 +1,4 @@
-//! A core: its clock, what it has not finished yet, and what it waited for.
+//! A core: its clock, its unfinished stores, and its waits.
 
 use firn_units::{CHUNK_BYTES, LINE_BYTES, PhysAddr};
 
@@ -8,10 +8,10 @@ use crate::statistics::{CoreCounts, Scopes};
 use crate::time::Ticks;
 use crate::translation::{PageSize, Translator};
 
-/// Where addresses end. A huge page less than all, as caches need a number that no line has.
+/// The end of addresses. The last huge page is left out, because caches need a number that no line has.
 const END_OF_MEMORY: PhysAddr = PhysAddr(2 * FIRST_DRAM_LINE * LINE_BYTES - CHUNK_BYTES);
 
-/// Stores that have not entered the nearest cache yet: when each will have, a ring in their order.
+/// Stores that have not yet entered the nearest cache: a ring of the times when each will enter, in their order.
 pub(crate) struct StoreBuffer {
     done_at: Box<[Ticks]>,
     oldest: usize,
@@ -33,8 +33,8 @@ impl StoreBuffer {
         self.last
     }
 
-    /// Takes a store that needs `taken` ticks once those before it are done. Returns when there was room: they
-    /// are done in their order, so when the oldest one is.
+    /// Adds a store that takes `taken` ticks once the earlier ones are done. Returns when there is room: stores finish
+    /// in order, so this is when the oldest one is done.
     #[inline(always)]
     pub(crate) fn push(&mut self, now: Ticks, taken: Ticks) -> Ticks {
         let entries = self.done_at.len();
@@ -57,7 +57,7 @@ pub(crate) struct Processor {
     pub(crate) stores: StoreBuffer,
     /// When all lines that it wrote back will have been accepted.
     pub(crate) accepted_at: Ticks,
-    /// Without what follows from the rest: instructions that touch memory, and lines of the nearest cache.
+    /// Without the counts that follow from others: instructions that touch memory, and lines of the nearest cache.
     pub(crate) counts: CoreCounts,
     pub(crate) scopes: Scopes,
 }
@@ -74,13 +74,13 @@ impl Processor {
         }
     }
 
-    /// Counts an access that the nearest cache was not enough for.
+    /// Counts an access for which the nearest cache did not suffice.
     #[inline(always)]
     pub(crate) fn count_further(&mut self, level: u8) {
         self.counts.found_in[usize::from(level)] += 1;
     }
 
-    /// What was counted, and what follows from it.
+    /// All counts, including those that follow from others.
     pub(crate) fn all_counts(&self) -> CoreCounts {
         let mut counts = self.counts;
         let accesses = counts.loads + counts.stores + counts.locked;
@@ -89,7 +89,7 @@ impl Processor {
         counts
     }
 
-    /// Finds an address in a page of that size.
+    /// Translates an address in a page of this size.
     #[inline(always)]
     pub(crate) fn translate(&mut self, at: PhysAddr, size: PageSize) {
         assert!(

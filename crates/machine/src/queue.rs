@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::time::Ticks;
 
-/// Parts of the filter: many times as many as a queue usually has entries, so that few lines share one.
+/// Parts of the filter: many more than a queue usually has entries, so that few lines share one.
 const PARTS: usize = 2048;
 
 /// A line on its way to persistent memory.
@@ -12,7 +12,7 @@ const PARTS: usize = 2048;
 pub(crate) struct Pending {
     pub(crate) line: u64,
     pub(crate) written_at: Ticks,
-    /// From here on the device takes it, and another store to the line needs an entry of its own.
+    /// From this time on the device takes it, and another store to the line needs an entry of its own.
     pub(crate) begun_at: Ticks,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Pending {
 pub(crate) struct Queue {
     entries: usize,
     pending: VecDeque<Pending>,
-    /// Entries whose lines fall into each part: where there are none, nothing is searched.
+    /// Number of entries whose lines fall into each part. If it is zero, nothing is searched.
     filter: Box<[u32; PARTS]>,
 }
 
@@ -33,7 +33,7 @@ impl Queue {
         }
     }
 
-    /// Whether it has an entry of a line for which `holds`.
+    /// Whether it has an entry of this line that satisfies `holds`.
     #[inline(always)]
     pub(crate) fn has(&self, line: u64, holds: impl Fn(&Pending) -> bool) -> bool {
         self.filter[part(line)] > 0
@@ -43,7 +43,7 @@ impl Queue {
                 .any(|pending| pending.line == line && holds(pending))
     }
 
-    /// Entries go whose lines have been written by `now`.
+    /// Removes the entries whose lines have been written by `now`.
     #[inline(always)]
     pub(crate) fn retire(&mut self, now: Ticks) {
         while self
@@ -55,7 +55,7 @@ impl Queue {
         }
     }
 
-    /// When there is an entry for one line more.
+    /// Returns when there is an entry for one more line.
     #[inline(always)]
     pub(crate) fn make_room(&mut self, now: Ticks) -> Ticks {
         if self.pending.len() < self.entries {
@@ -64,7 +64,7 @@ impl Queue {
         self.drop_first().unwrap_or(now).max(now)
     }
 
-    /// Banks finish out of order, but often in order.
+    /// Inserts an entry. Banks finish out of order, but most entries belong at the end.
     #[inline(always)]
     pub(crate) fn insert(&mut self, new: Pending) {
         self.filter[part(new.line)] += 1;
@@ -76,7 +76,7 @@ impl Queue {
         self.pending.insert(place, new);
     }
 
-    /// The first entry goes. Returns when its line has been written.
+    /// Removes the first entry. Returns when its line has been written.
     #[inline(always)]
     fn drop_first(&mut self) -> Option<Ticks> {
         let first = self.pending.pop_front()?;

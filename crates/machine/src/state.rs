@@ -1,4 +1,4 @@
-//! What the threads of a machine share.
+//! The state that the threads of a machine share.
 
 use firn_hardware::relocate::{Store, Unit, instructions};
 use firn_media::Domain;
@@ -11,7 +11,7 @@ use crate::options::MachineOptions;
 use crate::range::lines_of;
 use crate::time::Ticks;
 
-/// Bytes that one instruction moves of a range.
+/// Bytes of a range that one instruction moves.
 const RANGE_BYTES: u64 = 32;
 
 /// A simulated thread.
@@ -20,35 +20,35 @@ pub(crate) struct Thread {
     pub(crate) core: usize,
     pub(crate) finished: bool,
     pub(crate) panicked: bool,
-    /// The scopes that it has open while another thread has its core.
+    /// Its open scopes while another thread has its core.
     pub(crate) scopes: Vec<u8>,
-    /// When it was resumed last, in turns.
+    /// When it was last resumed, in turns.
     pub(crate) turn: u64,
 }
 
 /// The computer, its memory and its threads.
 pub(crate) struct State {
     pub(crate) computer: Computer,
-    /// Threads there were; the first is whoever is outside all simulated ones.
+    /// All threads so far. The first one is the code outside all simulated threads.
     pub(crate) threads: Vec<Thread>,
     pub(crate) current: usize,
-    /// Its core.
+    /// The current thread's core.
     core: usize,
     pub(crate) turns: u64,
     /// When the current thread lets others run.
     pub(crate) slice_end: Ticks,
-    /// When that has passed, or the mechanism wants to do something. At once without power.
+    /// When the slice ends or the mechanism wants to act; zero without power.
     due: Ticks,
     /// Memory operations so far.
     pub(crate) events: u64,
-    /// The power fails before this one.
+    /// The memory operation before which the power fails.
     fails_at: u64,
-    /// The first one that is unlike others: all of them without power, or while somebody looks without time.
+    /// The next memory operation that is special. Without power, and during untimed accesses, all of them are.
     next_special: u64,
     pub(crate) dead: bool,
-    /// Looks at memory that take no time, one within the other.
+    /// How many untimed accesses are nested.
     untimed_depth: u32,
-    /// Pauses since somebody stored.
+    /// Pauses since the last store.
     pub(crate) idle_pauses: u64,
     pub(crate) ticket: u64,
     pub(crate) random: fastrand::Rng,
@@ -97,18 +97,18 @@ impl State {
         }
     }
 
-    /// From here on nothing happens any more: what no cache has seen is lost, unless only the process dies.
+    /// Stops everything: stores that no cache has seen are lost, unless only the process dies.
     #[cold]
     pub(crate) fn die(&mut self) {
         if !self.dead {
             self.dead = true;
             self.due = 0;
-            self.set_unlike();
+            self.find_next_special();
             self.computer.lose_stores(self.now());
         }
     }
 
-    /// The power was gone: memory holds what was persistent, everything else begins anew.
+    /// The power was gone: memory has its persistent content, everything else starts anew.
     pub(crate) fn restart(&mut self, options: &MachineOptions) {
         if !options.domain.needs_flush() {
             self.computer.sync();
@@ -127,7 +127,7 @@ impl State {
         *self = began;
     }
 
-    /// Puts physical memory together from what the devices hold, as far as the mechanism remembers where.
+    /// Rebuilds physical memory from the content of the devices, by the places that the mechanism remembers.
     fn recover_memory(&mut self, length: u64) {
         self.computer
             .with_mechanism_now(|mechanism, port| mechanism.recovers(port));
@@ -142,7 +142,7 @@ impl State {
         self.core
     }
 
-    /// From now on this thread is the current one, until `slice_end`.
+    /// Makes this thread the current one, until `slice_end`.
     pub(crate) fn switch(&mut self, thread: usize, slice_end: Ticks) {
         self.turns += 1;
         self.threads[thread].turn = self.turns;
@@ -162,7 +162,7 @@ impl State {
         self.now() >= self.due
     }
 
-    /// From now on the current thread lets others run at `end`.
+    /// Sets the time at which the current thread lets others run.
     pub(crate) fn set_slice_end(&mut self, end: Ticks) {
         self.slice_end = end;
         self.due = match self.dead {
@@ -171,7 +171,7 @@ impl State {
         };
     }
 
-    /// Lets the mechanism do what is due. Returns whether the thread's time is up as well.
+    /// Lets the mechanism do the work that is due. Returns whether the thread's time is up as well.
     pub(crate) fn wake(&mut self) -> bool {
         let now = self.now();
         if now > self.computer.wakes_at() && !self.dead {
@@ -181,27 +181,27 @@ impl State {
         self.now() > self.slice_end || self.dead
     }
 
-    /// Whether what the current thread does takes time.
+    /// Whether the current thread's operations take time.
     #[inline(always)]
     pub(crate) fn takes_time(&self) -> bool {
         self.untimed_depth == 0 && !self.dead
     }
 
-    /// Counts a memory operation. False if the power failed before it, or if it takes no time.
+    /// Counts a memory operation. Returns false if the power failed before it, or if it takes no time.
     #[inline(always)]
     pub(crate) fn happens(&mut self) -> bool {
         let event = self.events + 1;
         if event >= self.next_special {
-            return self.happens_unlike();
+            return self.special_happens();
         }
         self.events = event;
         true
     }
 
-    /// One that is unlike others happens.
+    /// Counts a special memory operation.
     #[cold]
     #[inline(never)]
-    fn happens_unlike(&mut self) -> bool {
+    fn special_happens(&mut self) -> bool {
         if self.untimed_depth > 0 {
             return false;
         }
@@ -212,27 +212,27 @@ impl State {
         !self.dead
     }
 
-    fn set_unlike(&mut self) {
+    fn find_next_special(&mut self) {
         let is_common = !self.dead && self.untimed_depth == 0;
         self.next_special = if is_common { self.fails_at } else { 0 };
     }
 
-    /// From now on the power fails before this memory operation.
+    /// Sets the memory operation before which the power fails.
     pub(crate) fn set_failure(&mut self, event: u64) {
         self.fails_at = event;
-        self.set_unlike();
+        self.find_next_special();
     }
 
-    /// Somebody begins to look at memory without time, within whoever does already.
+    /// Begins an untimed access, which may lie inside another.
     pub(crate) fn begin_untimed(&mut self) {
         self.untimed_depth += 1;
-        self.set_unlike();
+        self.find_next_special();
     }
 
-    /// Whoever began last has seen enough.
+    /// Ends the innermost untimed access.
     pub(crate) fn end_untimed(&mut self) {
         self.untimed_depth -= 1;
-        self.set_unlike();
+        self.find_next_special();
     }
 
     /// Begins an operation that changes memory.
@@ -258,7 +258,7 @@ impl State {
         self.word(at)
     }
 
-    /// The word at `at`, for nobody's time.
+    /// The word at `at`, without time.
     #[inline(always)]
     pub(crate) fn word(&self, at: VirtAddr) -> u64 {
         match at.bytes() < self.length {
@@ -294,7 +294,7 @@ impl State {
         if old != current {
             return Err(old);
         }
-        // Without power nothing is stored, but whoever unwinds must not try forever.
+        // Without power nothing is stored, but an unwinding thread must not retry forever.
         if !happens {
             return Ok(old);
         }
@@ -305,7 +305,7 @@ impl State {
         Ok(old)
     }
 
-    /// Loads a range: the first line as what it was found by allows, the others with it.
+    /// Loads a range. The first line's load depends on an earlier one; the loads of the other lines overlap.
     pub(crate) fn load_range(&mut self, at: VirtAddr, into: &mut [u8]) {
         let core = self.core();
         let lines = lines_of(at, into.len() as u64);
@@ -330,7 +330,7 @@ impl State {
         }
     }
 
-    /// Stores a range, its last word whole.
+    /// Stores a range. Its last word is stored whole.
     pub(crate) fn store_range(&mut self, at: VirtAddr, from: &[u8]) {
         if !self.changes() {
             return;
@@ -366,7 +366,7 @@ impl State {
             .set_word(core, word, u64::from_le_bytes(whole));
     }
 
-    /// The words at `at` become `from`, by the store that the core did last. Of the last one only the first bytes may.
+    /// Sets the words at `at` to `from`, as part of the core's latest store. The last word may be incomplete in `from`.
     fn set_words(&mut self, core: usize, at: VirtAddr, from: &[u8]) {
         let first = at.bytes() / WORD_BYTES;
         let (words, rest) = from.as_chunks::<{ WORD_BYTES as usize }>();
@@ -382,7 +382,7 @@ impl State {
         }
     }
 
-    /// Copies as `relocate` does: what is stored to a line at once is one memory operation.
+    /// Copies as `relocate` does; the bytes stored to a line at once are one memory operation.
     pub(crate) fn relocate(&mut self, from: VirtAddr, to: VirtAddr, len: u64, unit: Unit) {
         self.idle_pauses = 0;
         for one in instructions(from, to, len) {
@@ -399,7 +399,7 @@ impl State {
         self.check(store.to);
         let core = self.core();
         for (place, piece) in lines_of(store.from, store.len).enumerate() {
-            // The unit knows all of its addresses once it has the first line.
+            // The unit knows all its addresses once it has the first line.
             let overlap = match place == 0 && is_first {
                 true => Overlap::Chain,
                 false => Overlap::Independent,
@@ -414,7 +414,7 @@ impl State {
         }
     }
 
-    /// An instruction of the mechanism's, on the current thread's core. Nothing without power.
+    /// An instruction of the mechanism, on the current thread's core. Does nothing without power.
     pub(crate) fn ask(
         &mut self,
         ask: &mut dyn FnMut(usize, &mut dyn Mechanism, &mut MemoryPort<'_>) -> Cost,
@@ -472,7 +472,7 @@ impl State {
         }
     }
 
-    /// Room for volatile words, from a line's start.
+    /// Room for volatile words, from the start of a line.
     pub(crate) fn volatile(&mut self, words: u64) -> PhysAddr {
         let at = self.next_volatile;
         self.next_volatile = at + (words * WORD_BYTES).next_multiple_of(LINE_BYTES);

@@ -1,4 +1,4 @@
-//! What a machine counts.
+//! The counts of a machine.
 
 pub use crate::controller::QueueCounts;
 pub use crate::device::DeviceCounts;
@@ -8,10 +8,10 @@ use crate::time::{CYCLE, Ticks};
 pub use crate::energy::Energy;
 pub use crate::traffic::{Cause, Traffic};
 
-/// Levels that accesses are counted by: caches, then memory.
+/// Levels by which accesses are counted: caches, then memory.
 pub(crate) const MOST_LEVELS: usize = 6;
 
-/// Time of one core, by what it waited for. Thousandths of a cycle.
+/// Time of one core, by the cause of its waits, in thousandths of a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stalls {
     /// A translation that the nearest buffer did not have.
@@ -26,7 +26,7 @@ pub struct Stalls {
     pub nvm: u64,
     /// A place in the store buffer.
     pub store_buffer: u64,
-    /// Fences and locked instructions: older stores, and the queue's acceptance of lines that were written
+    /// Fences and locked instructions, which wait for older stores, and for the queue to accept lines that were written
     /// back.
     pub fence: u64,
     /// The hardware that a mechanism adds.
@@ -34,7 +34,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Each of them by its name, which is its field's, in whole cycles.
+    /// Each stall in whole cycles, by its name, which is its field's.
     pub fn named_cycles(&self) -> [(&'static str, u64); 8] {
         let Self {
             translation,
@@ -59,7 +59,7 @@ impl Stalls {
         .map(|(name, ticks)| (name, ticks / CYCLE))
     }
 
-    /// What a core waited for since `before`.
+    /// The core's waits since `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             translation: self.translation - before.translation,
@@ -74,16 +74,16 @@ impl Stalls {
     }
 }
 
-/// What one core did.
+/// Counts of one core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CoreCounts {
-    /// Instructions, accesses among them.
+    /// Instructions, including accesses.
     pub instructions: u64,
     /// Lines that loads touched.
     pub loads: u64,
     /// Lines that stores touched.
     pub stores: u64,
-    /// Lines that were to be written back.
+    /// Lines for which a write-back was issued.
     pub write_backs: u64,
     /// Fences.
     pub fences: u64,
@@ -91,18 +91,18 @@ pub struct CoreCounts {
     pub locked: u64,
     /// Walks of the page table.
     pub walks: u64,
-    /// Accesses that each level had the line for, memory behind the last cache.
+    /// Accesses for which each level had the line. Memory comes after the last cache.
     pub found_in: [u64; MOST_LEVELS],
-    /// What it waited for.
+    /// Its waits.
     pub stalls: Stalls,
 }
 
-/// Scopes that time is told apart by: one for each of the contract's, and one for the rest.
+/// Scopes by which time is told apart: one for each of the contract's, and one for the rest.
 pub(crate) const SCOPES: usize = 9;
-/// The scope of what no scope was begun for.
+/// The scope of time outside all scopes.
 pub(crate) const NO_SCOPE: u8 = 8;
 
-/// The time of each scope, of one core. Scopes nest; time is the innermost one's.
+/// The time of each scope on one core. Scopes nest; time counts for the innermost one.
 #[derive(Clone, Debug)]
 pub(crate) struct Scopes {
     pub(crate) ticks: [Ticks; SCOPES],
@@ -125,7 +125,7 @@ impl Scopes {
         self.open.last().map_or(NO_SCOPE, |&scope| scope).into()
     }
 
-    /// The innermost scope has lasted until `now`.
+    /// Counts the time until `now` for the innermost scope.
     pub(crate) fn settle(&mut self, now: Ticks) {
         self.ticks[self.innermost()] += now - self.since;
         self.since = now;
@@ -141,14 +141,14 @@ impl Scopes {
         self.open.pop();
     }
 
-    /// The scopes that a thread has open, in exchange for those of another one.
+    /// Exchanges the open scopes of one thread for those of another.
     pub(crate) fn exchange(&mut self, open: &mut Vec<u8>, now: Ticks) {
         self.settle(now);
         core::mem::swap(&mut self.open, open);
     }
 }
 
-/// What a machine did.
+/// Counts of a machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statistics {
     /// Each core.
@@ -159,18 +159,18 @@ pub struct Statistics {
     pub nvm: DeviceCounts,
     /// Volatile memory.
     pub dram: DeviceCounts,
-    /// What the mechanism counted, by name.
+    /// The mechanism's counts, by name.
     pub mechanism: Counts,
 }
 
-/// What one core did, and how long it took.
+/// Counts of one core, and its time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CoreStatistics {
     /// Cycles since the machine's start.
     pub cycles: u64,
     /// Cycles of each scope, in the order of [`firn_media::Scope`], then of none.
     pub scopes: [u64; SCOPES],
-    /// What it did.
+    /// Its other counts.
     pub counts: CoreCounts,
 }
 

@@ -1,7 +1,7 @@
-//! Simulated threads: each has a core, and the one whose core's clock is behind runs next.
+//! Simulated threads: each has a core, and the thread whose core's clock is furthest behind runs next.
 //!
-//! A thread runs until its clock is a quantum ahead of the next one's. Whoever is outside all simulated threads
-//! has the first core, and lets the others run up to its own time.
+//! A thread runs until its clock is a quantum ahead of the next one's. The code outside all simulated threads has the
+//! first core, and lets the others run up to its own time.
 
 use std::thread::panicking;
 
@@ -12,7 +12,7 @@ use crate::state::{State, Thread};
 use crate::statistics::NO_SCOPE;
 use crate::time::{Ticks, cycles};
 
-/// What a simulated thread runs.
+/// The body of a simulated thread.
 pub type Job = Box<dyn FnOnce() + Send>;
 
 /// A thread of a [`Machine`].
@@ -32,11 +32,11 @@ pub enum RunEnd {
 
 /// Cycles that a thread may be ahead of the others.
 const QUANTUM: Ticks = cycles(1_000);
-/// What a wait lasts: a spin, then sleeps.
+/// Durations of a wait: a spin, then sleeps.
 const SPIN: Ticks = cycles(100);
 const SPINS: u32 = 64;
 const SLEEP: Ticks = cycles(5_000);
-/// Pauses of all threads without a store between them that count as a deadlock.
+/// Pauses of all threads, without a store between them, that count as a deadlock.
 const MOST_IDLE_PAUSES: u64 = 20_000_000;
 
 impl Thread {
@@ -54,8 +54,8 @@ impl Thread {
 }
 
 impl State {
-    /// The thread that is furthest behind, and the clock up to which it may run: among all simulated ones, and
-    /// whoever is outside if that one waits for its turn.
+    /// The thread that is furthest behind, and the clock up to which it may run. Its limit comes from the other
+    /// simulated threads, and from the code outside if that waits for its turn.
     fn next(&self, outside_runs: bool) -> Option<(usize, Ticks)> {
         let clock = |id: usize| self.computer.now(self.threads[id].core);
         let live = |&id: &usize| !self.threads[id].finished;
@@ -69,7 +69,7 @@ impl State {
         Some((next, end.map_or(Ticks::MAX, |clock| clock + QUANTUM)))
     }
 
-    /// From now on this thread runs, until `slice_end`.
+    /// Runs this thread from now on, until `slice_end`.
     fn enter(&mut self, thread: usize, slice_end: Ticks) {
         for id in [self.current, thread] {
             let core = self.threads[id].core;
@@ -114,7 +114,7 @@ impl Shared {
         }
     }
 
-    /// Resumes one thread until it suspends itself; marks it if it ended.
+    /// Resumes one thread until it suspends itself, and marks it if it ended.
     fn resume(&self, thread: usize, end: Ticks, panics: &mut Vec<String>) {
         let Some(mut fiber) = fleet::take(self.id, thread) else {
             return self
@@ -204,7 +204,7 @@ impl Machine {
     pub(crate) fn spawn_thread(&self, job: Job) -> MachineThread {
         let (id, dead) = self.shared.state.with(|state| {
             let (id, cores) = (state.threads.len(), state.computer.cores());
-            // The first core is the outside's as long as there is another.
+            // The first core belongs to the code outside as long as there is another.
             let core = match cores {
                 1 => 0,
                 _ => 1 + (id - 1) % (cores - 1),

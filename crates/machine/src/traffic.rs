@@ -1,17 +1,17 @@
-//! What devices moved, and for whom.
+//! The lines that devices moved, by cause.
 
 use firn_units::LINE_BYTES;
 
 /// Why a device read or wrote a line. A walk of the page table takes a fixed time here and reaches no device.
 ///
-/// Of 32 bits, since the compiler reads as many: of a byte that was just stored the host's processor would have to
-/// wait for its cache.
+/// It has 32 bits because the compiler reads that many: if only a byte had just been stored, the host's processor would
+/// have to wait for its cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Cause {
-    /// A load that no cache was enough for.
+    /// A load for which no cache sufficed.
     Load,
-    /// A store, or a locked instruction, that no cache was enough for: the line is fetched before it changes.
+    /// A store or a locked instruction for which no cache sufficed: the line is fetched before it changes.
     Store,
     /// The program wrote a line back (clwb).
     WriteBack,
@@ -23,11 +23,11 @@ pub enum Cause {
     Outside,
 }
 
-/// How many causes there are.
+/// Number of causes.
 const CAUSES: usize = Cause::ALL.len();
 
 impl Cause {
-    /// All of them, in the order of their declaration.
+    /// All causes, in the order of their declaration.
     pub const ALL: [Self; 6] = [
         Self::Load,
         Self::Store,
@@ -37,7 +37,7 @@ impl Cause {
         Self::Outside,
     ];
 
-    /// What figures call it.
+    /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -49,8 +49,7 @@ impl Cause {
         }
     }
 
-    /// Whom a read is for that happens on behalf of this: whatever is written asks for nothing, so it is the
-    /// mechanism that reads meanwhile.
+    /// The cause of a read on behalf of this request. A write asks for no data, so the mechanism then reads for itself.
     #[inline(always)]
     pub(crate) const fn of_read(self) -> Self {
         match self {
@@ -81,7 +80,7 @@ impl Traffic {
         self.lines[cause as usize] += 1;
     }
 
-    /// Lines of a cause.
+    /// Lines moved for a cause.
     pub fn lines(&self, cause: Cause) -> u64 {
         self.lines[cause as usize]
     }
@@ -91,7 +90,7 @@ impl Traffic {
         Cause::ALL.map(|cause| (cause.name(), self.lines(cause) * LINE_BYTES))
     }
 
-    /// What was moved since `before`, of the same device.
+    /// The lines moved since `before`, by the same device.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             lines: core::array::from_fn(|cause| self.lines[cause] - before.lines[cause]),

@@ -1,10 +1,10 @@
-//! Translations of addresses: what a core's look-aside buffers hold, and what a miss costs.
+//! Address translation: a core's look-aside buffers, and the cost of a miss.
 
 use crate::description;
 use crate::sets::Sets;
 use crate::time::{Ticks, cycles};
 
-/// What a page measures.
+/// The size of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PageSize {
     /// 4 KiB.
@@ -15,7 +15,7 @@ pub enum PageSize {
 }
 
 impl PageSize {
-    /// Its number of bytes is two to the power of this.
+    /// The binary logarithm of its bytes.
     #[inline(always)]
     pub(crate) const fn bits(self) -> u32 {
         match self {
@@ -71,7 +71,7 @@ impl Levels {
 pub(crate) struct Translator {
     small: Levels,
     huge: Levels,
-    /// The page that was translated last, and its bytes; none if its translation takes time.
+    /// The page translated last, and its bytes; zero if its translation takes time.
     recent: u64,
     recent_bytes: u64,
 }
@@ -86,14 +86,14 @@ impl Translator {
         }
     }
 
-    /// Whether an address is in the page that was translated last: finding it takes no time, and changes
-    /// nothing, since no page was used later.
+    /// Whether an address is in the page translated last. Finding it takes no time and changes nothing, since no other
+    /// page was used later.
     #[inline(always)]
     pub(crate) fn is_recent(&self, address: u64) -> bool {
         address ^ self.recent < self.recent_bytes
     }
 
-    /// What finding an address takes, and whether it took a walk.
+    /// The time to translate an address, and whether it took a walk.
     #[inline(always)]
     pub(crate) fn translate(&mut self, address: u64, size: PageSize) -> (Ticks, bool) {
         let page = address >> size.bits();

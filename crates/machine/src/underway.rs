@@ -1,12 +1,11 @@
-//! Stores under way: those that a core has done and no cache has seen. A power failure loses them, whatever it leaves
-//! of the caches.
+//! Stores under way: those that a core has executed and no cache has seen. A power failure loses them, whatever it
+//! leaves of the caches.
 //!
-//! Stores enter the nearest cache in their order (x86's total store order), so what survives of each core's is a
-//! prefix. Programs see their stores in memory at once here, so what memory held before is put down until the store
-//! has entered.
+//! Stores enter the nearest cache in order (x86's total store order), so a prefix of each core's stores survives. Here
+//! programs see their stores in memory at once, so memory's earlier content is recorded until the store has entered.
 //!
-//! A store has entered once its time has come, or once somebody learned of it: another core asked for its line, or the
-//! line left the caches, which has all that was stored to it. Then all older ones of the core have entered too.
+//! A store has entered once its time has come, or once its line was seen: another core asked for the line, or the line
+//! left the caches, with everything that was stored to it. Then all older stores of the core have entered, too.
 
 use std::collections::VecDeque;
 
@@ -16,7 +15,7 @@ use crate::time::Ticks;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Changed {
     pub(crate) line: u64,
-    /// The word's number, and what it held; nothing of volatile memory, of which no power failure leaves anything.
+    /// The word's number and earlier content; nothing for volatile memory, which no power failure leaves.
     pub(crate) before: Option<(u64, u64)>,
     /// Whether a `relocate` stored it: the line is marked when the store enters the cache (FFCCD, section 4.2).
     pub(crate) relocated: bool,
@@ -24,7 +23,7 @@ pub(crate) struct Changed {
     pub(crate) done_at: Ticks,
 }
 
-/// Stores under way, of each core the oldest first.
+/// Stores under way, each core's oldest first.
 pub(crate) struct UnderWay {
     cores: Vec<VecDeque<Changed>>,
 }
@@ -46,7 +45,7 @@ impl UnderWay {
         changed.push_back(new);
     }
 
-    /// Somebody learned of a line.
+    /// A line was seen: its stores have entered, and all older ones of their cores.
     pub(crate) fn is_seen(&mut self, line: u64) {
         for changed in &mut self.cores {
             if let Some(newest) = changed.iter().rposition(|changed| changed.line == line) {
@@ -55,13 +54,13 @@ impl UnderWay {
         }
     }
 
-    /// Everything has entered.
+    /// All stores have entered.
     pub(crate) fn settle(&mut self) {
         self.cores.iter_mut().for_each(VecDeque::clear);
     }
 
-    /// What is lost when the power fails: the newest first of each core. A core has gone on until its own clock, or
-    /// until the failure if that is later.
+    /// The stores that a power failure loses, each core's newest first. A core ran until its own clock, or until the
+    /// failure if that is later.
     pub(crate) fn lost(&mut self, failed_at: impl Fn(usize) -> Ticks) -> Vec<Changed> {
         let mut lost = Vec::new();
         for (core, changed) in self.cores.iter_mut().enumerate() {
@@ -78,7 +77,7 @@ impl UnderWay {
 mod tests {
     use super::*;
 
-    /// Words of one core's line each, done a cycle after the other.
+    /// Stores of one core to a word in each of three lines, which enter one after another.
     fn three() -> UnderWay {
         let mut stores = UnderWay::new(2);
         for (line, done_at) in [(1, 10), (2, 20), (3, 30)] {

@@ -1,4 +1,4 @@
-//! Volatile shared words: in volatile memory, behind the same caches.
+//! Volatile shared words: in volatile memory, behind the caches.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::computer::Overlap;
 use crate::machine::Shared;
 use crate::state::State;
 
-/// The volatile words of a [`crate::Machine`]. They keep working without power, so that whatever unwinds gives
-/// back its locks.
+/// The volatile words of a [`crate::Machine`]. They keep working without power, so that unwinding threads can release
+/// their locks.
 pub struct MachineWords {
     shared: Arc<Shared>,
     at: PhysAddr,
@@ -39,7 +39,7 @@ impl MachineWords {
         word
     }
 
-    /// A locked instruction. Others run before it at the latest.
+    /// A locked instruction. Other threads run before it at the latest.
     fn locked(&self, index: usize, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
         let word = self.act(index, |state, at| state.computer.locked(state.core(), at));
         let old = word.load(Relaxed);

@@ -1,4 +1,4 @@
-//! What `tests/assembly.rs` looks at: the operations that must cost nothing but themselves.
+//! The operations that `tests/assembly.rs` disassembles: they must compile to nothing but themselves.
 
 use std::hint::black_box;
 

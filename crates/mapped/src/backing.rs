@@ -1,8 +1,8 @@
-//! What lies under a mapping.
+//! What backs a mapping.
 
 use core::fmt;
 
-/// What lies under a mapping, and so what outlives the machine.
+/// What backs a mapping, which decides whether the content outlives the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum Backing {
@@ -27,7 +27,7 @@ impl Backing {
         }
     }
 
-    /// Whether the content outlives the machine's power, once it was synced.
+    /// Whether synced content survives a power failure of the machine.
     pub const fn outlives_power(self) -> bool {
         matches!(self, Backing::Dax | Backing::Disk)
     }

@@ -1,12 +1,12 @@
-//! Barriers that one thread has all threads of the process pass, so that the others need none of their own.
+//! Asymmetric barriers: one thread makes all threads of the process pass a barrier, so that the others need none.
 //!
-//! Where two threads each store something and then look at what the other stores, each needs a barrier between the
-//! two, or both may miss the other. If one of them does so all the time and the other hardly ever, the first passes
-//! [`light`] and the second [`heavy`]: `membarrier(2)`, private and expedited, has every thread that runs pass a
-//! barrier at some moment before it returns. Either the first thread's store came before its own, and the second
-//! sees it, or its look came behind that, and sees what the second stored.
+//! When two threads each store a word and then load the other's, each needs a barrier in between, or both may miss the
+//! other's store. If one thread does this often and the other rarely, the first passes [`light`] and the second
+//! [`heavy`]. `membarrier(2)`, private and expedited, makes every running thread pass a barrier before it returns. If
+//! the first thread stored before that barrier, the second sees the store; otherwise the first loads after it and sees
+//! what the second stored.
 //!
-//! Where the system has no such call (Linux before 4.14, or if it is forbidden), both are fences.
+//! If the system has no such call (Linux before 4.14) or forbids it, both are fences.
 
 use core::sync::atomic::{AtomicU8, Ordering, compiler_fence, fence};
 
@@ -19,7 +19,7 @@ const IS_NOT_THERE: u8 = 2;
 /// Whether the system has the call. The process registers for it once.
 static CALL: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Between a store and a load of a thread that does this often.
+/// A barrier between a store and a load, for the thread that passes it often.
 #[inline(always)]
 pub fn light() {
     match CALL.load(Ordering::Relaxed) {
@@ -35,9 +35,9 @@ fn light_unless_there() {
     fence(Ordering::SeqCst);
 }
 
-/// Between a store and a load of a thread that does this seldom: a few microseconds.
+/// A barrier between a store and a load, for the thread that passes it rarely. Takes a few microseconds.
 ///
-/// Panics if the system takes the call back that the process registered for: other threads may be without a fence.
+/// Panics if the system withdraws the call after the process registered for it: other threads may then have no fence.
 #[inline(never)]
 pub fn heavy() {
     fence(Ordering::SeqCst);
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Each thread stores a round's number and looks for the other's: at least one finds it. Without barriers, both
+    /// Each thread stores the round's number and loads the other's: at least one must see it. Without barriers, both
     /// miss it in some round in thousands.
     #[test]
     fn one_of_two_sees_the_other() {

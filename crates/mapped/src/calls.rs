@@ -1,4 +1,4 @@
-//! The system calls that make stores and names durable, in one place: tests see which were made.
+//! The system calls that make stores and names durable. They are in one place so that tests can record them.
 
 use core::ops::Range;
 use std::fs::File;
@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use crate::file::retry;
 use crate::window::Window;
 
-/// Waits until what was stored to pages of the range is on its device.
+/// Waits until the device holds all stores to pages of the range.
 pub(crate) fn write_out(window: &Window, range: Range<u64>) -> Result<(), Errno> {
     #[cfg(test)]
     recorded::add(recorded::Call::WriteOut(range.clone()));
     window.write_out(range)
 }
 
-/// Waits until the file is on its device, or the names in a directory are.
+/// Waits until the device holds the file, or a directory's names.
 pub(crate) fn sync_file(file: &File) -> Result<(), Errno> {
     #[cfg(test)]
     recorded::add(recorded::Call::Sync(recorded::path_of(file)));
@@ -31,11 +31,11 @@ mod recorded {
     use std::os::fd::AsRawFd;
     use std::path::PathBuf;
 
-    /// A call that the thread has made.
+    /// A call that this thread made.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub(super) enum Call {
         WriteOut(Range<u64>),
-        /// Of the file or directory with this path.
+        /// Syncs the file or directory with this path.
         Sync(PathBuf),
     }
 
@@ -68,8 +68,8 @@ mod tests {
     use super::recorded::{Call, during};
     use crate::{Mapped, MappedOptions, write_whole};
 
-    /// A page cache is written out by neither call alone on every file system: the pages are told first, then
-    /// the length and the blocks.
+    /// On some file systems neither call alone writes the page cache out: msync writes the pages first, then fsync the
+    /// length and the blocks.
     #[test]
     fn a_sync_writes_all_pages_out_and_then_syncs_the_file() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Copies out of and into memory that other threads may be changing.
+//! Copies from and to memory that other threads may be changing.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -7,26 +7,26 @@ use firn_units::WORD_BYTES;
 
 const WORD: usize = WORD_BYTES as usize;
 
-/// What the vector registers copy at once, and four of them.
+/// Bytes that one vector register copies, and four of them.
 const BLOCK: usize = 16;
 const BLOCKS: usize = 4 * BLOCK;
 
-/// From this many bytes on the processor's own copy is faster than blocks.
+/// From this length on, `rep movsb` is faster than copying in blocks.
 const STRING_COPY_FROM_BYTES: usize = 256;
 
 /// Copies `len` bytes from `from` to `into`.
 ///
-/// The instructions that read the source are not Rust code, so a store of another thread to it is no
-/// data race, only torn.
+/// The instructions that read the source are not Rust code, so a concurrent store to it tears the copy but is no data
+/// race.
 ///
 /// # Safety
-/// The words that hold the source are readable, and Rust code changes them by atomics only. `into` may
-/// be written to for `len` bytes, apart from the source, and nobody else uses these.
+/// The words that hold the source are readable, and Rust code changes them only by atomics. `into` is writable for
+/// `len` bytes, does not overlap the source, and nobody else uses these bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy_out(from: *const u8, into: *mut u8, len: usize) {
     if len >= STRING_COPY_FROM_BYTES {
-        // SAFETY: by the function's contract `len` bytes may be read at `from` and written at `into`, which are apart;
-        // the instruction touches no others.
+        // SAFETY: by the function's contract `len` bytes are readable at `from` and writable at `into`, and the two do
+        // not overlap; the instruction touches no others.
         unsafe {
             asm!(
                 "rep movsb",
@@ -39,12 +39,12 @@ pub(crate) unsafe fn copy_out(from: *const u8, into: *mut u8, len: usize) {
         return;
     }
     if len < BLOCK {
-        // SAFETY: the contract of `few_out` is this function's, for fewer bytes than a block, which `len` was found to be.
+        // SAFETY: `few_out` has this function's contract, for fewer bytes than a block, and `len` was just checked.
         return unsafe { few_out(from, into, len) };
     }
     let mut done = 0;
-    // SAFETY: every block lies in the first `len` bytes, for which the caller vouches: the last one
-    // ends with them, and copies some a second time.
+    // SAFETY: every block lies in the first `len` bytes, for which the caller vouches. The last block ends with them,
+    // and may copy some bytes twice.
     unsafe {
         while len - done >= BLOCKS {
             blocks_out(from.add(done), into.add(done));
@@ -64,7 +64,7 @@ pub(crate) unsafe fn copy_out(from: *const u8, into: *mut u8, len: usize) {
 /// As [`copy_out`], for [`BLOCK`] bytes.
 #[inline(always)]
 unsafe fn block_out(from: *const u8, into: *mut u8) {
-    // SAFETY: one move loads and one stores a block, as many bytes as the function's contract makes accessible.
+    // SAFETY: one move loads a block and one stores it; the function's contract makes these bytes accessible.
     unsafe {
         asm!(
             "movups {block}, [{from}]",
@@ -81,7 +81,7 @@ unsafe fn block_out(from: *const u8, into: *mut u8) {
 /// As [`copy_out`], for [`BLOCKS`] bytes.
 #[inline(always)]
 unsafe fn blocks_out(from: *const u8, into: *mut u8) {
-    // SAFETY: the moves load and store four blocks, as many bytes as the function's contract makes accessible.
+    // SAFETY: the moves load and store four blocks; the function's contract makes these bytes accessible.
     unsafe {
         asm!(
             "movups {a}, [{from}]",
@@ -108,8 +108,8 @@ unsafe fn blocks_out(from: *const u8, into: *mut u8) {
 #[inline(never)]
 unsafe fn few_out(from: *const u8, into: *mut u8, len: usize) {
     let mut few = [0; BLOCK];
-    // SAFETY: the words that hold the source are readable, by the function's contract, and so are the `len` bytes at
-    // `into` writable; `few` holds `len`, which is less than a block.
+    // SAFETY: by the function's contract the words that hold the source are readable and the `len` bytes at `into` are
+    // writable; `few` holds `len` bytes, which is less than a block.
     unsafe {
         words_out(from, &mut few[..len]);
         few.as_ptr().copy_to_nonoverlapping(into, len);
@@ -136,14 +136,13 @@ unsafe fn words_out(from: *const u8, into: &mut [u8]) {
         *into = unsafe { load(from.wrapping_add(number * WORD)) };
     }
     if !tail.is_empty() {
-        // SAFETY: the word behind the whole ones holds the source's last bytes, so the caller vouches
-        // for all of it.
+        // SAFETY: the word after the whole words holds the source's last bytes, so the caller vouches for all of it.
         let word = unsafe { load(from.wrapping_add(words.len() * WORD)) };
         tail.copy_from_slice(&word[..tail.len()]);
     }
 }
 
-/// Stores `from` word by word in ascending order; the last word keeps the bytes behind `from`.
+/// Stores `from` word by word in ascending order. The last word keeps its bytes beyond the end of `from`.
 ///
 /// # Safety
 /// `to` is a multiple of a word; all words up to the end of `from` are readable and writable, and
@@ -158,8 +157,8 @@ pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     }
     if !tail.is_empty() {
         let last = to.wrapping_add(words.len() * WORD);
-        // SAFETY: the word behind the whole ones holds the place of the last bytes of `from`; the
-        // caller vouches that all of it is readable and writable and changed by atomics only.
+        // SAFETY: the word after the whole words receives the last bytes of `from`; the caller vouches that all of it
+        // is readable, writable and changed only by atomics.
         unsafe {
             let mut word = load(last);
             word[..tail.len()].copy_from_slice(tail);
@@ -168,9 +167,9 @@ pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     }
 }
 
-/// Stores `from`, 1, 2 or 4 bytes, by one instruction that touches no other byte.
+/// Stores `from`, which has 1, 2 or 4 bytes, by one instruction that touches no other byte.
 ///
-/// The instruction is not Rust code, so that atomics of another size at the same place are no data race, only
+/// The instruction is not Rust code, so it does not race with atomics of another size at the same place: it is just
 /// another store.
 ///
 /// # Safety
@@ -204,7 +203,7 @@ pub(crate) unsafe fn store_part(from: &[u8], to: *mut u8) {
     }
 }
 
-/// Copies words in ascending order, some in each round.
+/// Copies words in ascending order, several per round.
 ///
 /// # Safety
 /// `from` and `to` are multiples of a word; the `count` words at both are readable, those at `to`
@@ -229,7 +228,8 @@ pub(crate) unsafe fn copy_words(from: *const u8, to: *mut u8, count: usize) {
 /// `at` is a readable word, at a multiple of its size, that Rust code changes by atomics only.
 #[inline(always)]
 unsafe fn load(at: *const u8) -> [u8; WORD] {
-    // SAFETY: by the function's contract the word is readable and aligned, and changed by atomics only. A load does not write through the pointer.
+    // SAFETY: by the function's contract the word is readable, aligned and changed only by atomics. A load does not
+    // write through the pointer.
     let word = unsafe { AtomicU64::from_ptr(at.cast_mut().cast()) };
     word.load(Ordering::Relaxed).to_le_bytes()
 }
@@ -240,6 +240,6 @@ unsafe fn load(at: *const u8) -> [u8; WORD] {
 unsafe fn store(at: *mut u8, word: [u8; WORD]) {
     // SAFETY: by the function's contract the word is writable and aligned, and changed by atomics only.
     let cell = unsafe { AtomicU64::from_ptr(at.cast()) };
-    // Releasing, so that the compiler keeps the order too.
+    // Release, so that the compiler keeps the order too.
     cell.store(u64::from_le_bytes(word), Ordering::Release);
 }

@@ -1,11 +1,11 @@
-//! Files that appear whole: made under another name, and named once they are.
+//! Files that appear whole: a file is written under a temporary name and renamed when it is complete.
 //!
-//! A file is made as `.NAME.firn-new` beside the name it is to have, locked, filled, written out, and renamed. A
-//! process that is killed before leaves this file, and who makes the same one next removes it: nobody holds its
-//! lock. The lock is the inode's, so it is held without a gap when the name changes.
+//! A file is created as `.NAME.firn-new` beside its final name, locked, filled, written out, and renamed. A process
+//! that is killed before the rename leaves this file, which nobody has locked; the next process that creates the file
+//! removes it. The lock belongs to the inode, so it is held without a gap across the rename.
 //!
-//! Concurrency: the file under the other name is removed only by who holds its lock and has seen the name lead to
-//! the locked file since. So of several processes that make the same file one goes on, and the others are told.
+//! Concurrency: a process removes the temporary file only if it holds the lock and has since seen the name lead to the
+//! locked file. So if several processes create the same file, one succeeds and the others get an error.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,37 +23,37 @@ use crate::file::{PoolFile, retry};
 use crate::{MappedError, calls};
 
 const SUFFIX: &[u8] = b".firn-new";
-/// Longest name of a file, in bytes, on every file system that counts.
+/// Longest file name, in bytes, on every file system that matters.
 const LONGEST_NAME: usize = 255;
 
-/// A name that a file has until it is whole.
+/// The temporary name of a file until it is complete.
 #[derive(Debug)]
 pub(crate) struct Draft {
     temporary: PathBuf,
 }
 
-/// What a name may lead to when a draft takes it.
+/// What the name may lead to when the draft takes it.
 #[derive(Debug)]
 pub(crate) enum Instead {
-    /// Nothing: what is there stays.
+    /// Nothing: an existing file stays.
     Nothing,
     /// This file, whose lock is held.
     Of(Box<PoolFile>),
-    /// Whatever is there.
+    /// Anything: it is replaced.
     Anything,
 }
 
 impl Draft {
-    /// Makes a new, locked file beside `path`. One that a killed process left goes.
+    /// Creates a new, locked file beside `path`, and removes one that a killed process left.
     ///
-    /// Errors: `BeingCreated`, and what the system says.
+    /// Errors: `BeingCreated`, and the system's errors.
     pub(crate) fn begin(path: &Path) -> Result<(Self, File), MappedError> {
         let temporary = temporary_name(path)?;
         let error = |doing| {
             let name = temporary.display().to_string();
             move |source: Errno| MappedError::io(&name, doing, source)
         };
-        // Each turn but the last is another process's progress: it made, named or removed this file meanwhile.
+        // Another turn means that another process has made progress: it created, named or removed this file meanwhile.
         loop {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
@@ -93,9 +93,9 @@ impl Draft {
         }
     }
 
-    /// Gives the file its name. It has its content on the device by then, and the caller makes the name durable.
+    /// Gives the file its name. The device already holds the content; the caller makes the name durable.
     ///
-    /// Errors: `EXIST` where the name leads to something that is to stay; the file has its other name still.
+    /// Errors: `EXIST` if the name leads to a file that must stay; this file then keeps its temporary name.
     pub(crate) fn name(&self, path: &Path, instead: &Instead) -> Result<(), Errno> {
         match instead {
             Instead::Anything => rename(&self.temporary, path),
@@ -104,8 +104,8 @@ impl Draft {
             Instead::Nothing => {
                 let flags = RenameFlags::NOREPLACE;
                 match renameat_with(CWD, &self.temporary, CWD, path, flags) {
-                    // The file system has no such call. A kill between the two leaves both names, and the file
-                    // is whole under its own.
+                    // The file system has no such call. If the process is killed between the link and the removal, both
+                    // names remain, and the file is complete under its final one.
                     Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                         link(&self.temporary, path)?;
                         self.remove();
@@ -117,9 +117,9 @@ impl Draft {
         }
     }
 
-    /// Removes what is not going to be whole. Called by who holds its lock.
+    /// Removes a file that will not be completed. The caller holds its lock.
     pub(crate) fn remove(&self) {
-        // One that stays is taken over by who makes the file next.
+        // If this fails, the next process that creates the file takes it over.
         let _ = unlink(&self.temporary);
     }
 }
@@ -129,7 +129,7 @@ fn being_created(path: &Path) -> MappedError {
     MappedError::BeingCreated { path }
 }
 
-/// Takes the lock of a file, unless somebody has it.
+/// Locks a file, unless another process has locked it.
 fn lock(file: &File) -> Result<bool, Errno> {
     match retry(|| flock(file, FlockOperation::NonBlockingLockExclusive)) {
         Ok(()) => Ok(true),
@@ -148,8 +148,8 @@ fn leads_to(path: &Path, file: &File) -> Result<bool, Errno> {
     }
 }
 
-/// What a file is called until it is whole: its own name between a dot and an ending, cut and told apart by a digest
-/// where that would be too long.
+/// The temporary name: the file's own name between a dot and the suffix. A name that would be too long is cut, and a
+/// digest keeps it unique.
 fn temporary_name(path: &Path) -> Result<PathBuf, MappedError> {
     let is_folder = path.as_os_str().as_bytes().ends_with(b"/");
     let Some(name) = path.file_name().filter(|_| !is_folder) else {
@@ -173,14 +173,14 @@ fn temporary_name(path: &Path) -> Result<PathBuf, MappedError> {
     Ok(path.with_file_name(OsString::from_vec(made)))
 }
 
-/// FNV-1a: tells long names apart, no more.
+/// FNV-1a. It only has to tell long names apart.
 fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Makes what is called `path` durable.
+/// Makes the name `path` durable.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     let parent = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -16,13 +16,13 @@ pub enum MappedError {
         /// The path as it was given.
         path: PathBuf,
     },
-    /// A pool was to be created where a file is.
+    /// A pool was to be created at a path where a file exists.
     #[error("{path}: already exists; open it, or choose another path")]
     Exists {
         /// The path as it was given.
         path: PathBuf,
     },
-    /// Another process is making this very pool, which has no name yet.
+    /// Another process is creating this very pool, which has no name yet.
     #[error(
         "{path}: exists already: another process is creating this pool; open it when that is done"
     )]
@@ -60,26 +60,26 @@ pub enum MappedError {
         /// The file's length in bytes.
         len: u64,
     },
-    /// The file's rights, or a file system mounted read-only, forbid it.
+    /// The file's permissions, or a file system mounted read-only, forbid it.
     #[error(
         "{path}: permission denied ({source}); change the file's permissions, or open it read-only"
     )]
     Permission {
         /// The path as it was given.
         path: PathBuf,
-        /// The system's own word.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file system may need a block for a store that a full disk does not have.
+    /// On this file system a store may need a new block, which a full disk does not have.
     #[error(
         "{path}: is on {system}, {reason}: if the disk is full, a store may kill the program (SIGBUS); move the pool to ext4, xfs, tmpfs or DAX, or accept the risk: --any-file-system, `MappedOptions::file_systems`, `firn_options.any_file_system`, FIRN_ANY_FILE_SYSTEM=1"
     )]
     NoPromise {
         /// The path as it was given.
         path: PathBuf,
-        /// What the file system is called.
+        /// The file system's name.
         system: &'static str,
-        /// Why nothing is promised.
+        /// Why the file system promises nothing.
         reason: &'static str,
     },
     /// The process may not reserve the address window.
@@ -87,28 +87,28 @@ pub enum MappedError {
         "{name}: the window needs {bytes} bytes of address space; raise the limit (ulimit -v), or request a smaller capacity"
     )]
     NoAddressSpace {
-        /// The path as it was given, or what anonymous memory is called.
+        /// The path as it was given, or the name for anonymous memory.
         name: String,
         /// Bytes of the smallest window that was tried.
         bytes: u64,
     },
-    /// The new pool's space could not be had; nothing was left behind.
+    /// There was no space for the new pool; no file was left behind.
     #[error(transparent)]
     Space(#[from] MediumError),
     /// The operating system refused.
     #[error("{name}: {doing} failed: {source}")]
     Io {
-        /// The path as it was given, or what anonymous memory is called.
+        /// The path as it was given, or the name for anonymous memory.
         name: String,
         /// The operation that failed.
         doing: &'static str,
-        /// The system's own word.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl MappedError {
-    /// Names what opening `path` ran into.
+    /// The error for a failure to open `path`.
     pub(crate) fn opening(path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {
@@ -126,7 +126,7 @@ impl MappedError {
         }
     }
 
-    /// Wraps what the system said about an operation on `name`.
+    /// Wraps the system's error for an operation on `name`.
     pub(crate) fn io(name: &str, doing: &'static str, source: impl Into<io::Error>) -> Self {
         Self::Io {
             name: name.to_owned(),

@@ -1,6 +1,6 @@
-//! Which parts of a file have blocks, and which of these another file shares (`FS_IOC_FIEMAP`).
+//! Which parts of a file have blocks, and which of these blocks another file shares (`FS_IOC_FIEMAP`).
 //!
-//! Looking for data and holes does not tell: blocks that were allocated and never written count as a hole there.
+//! `SEEK_DATA` and `SEEK_HOLE` do not tell: they report blocks that were allocated but never written as a hole.
 
 use core::mem::{offset_of, size_of};
 use core::ops::Range;
@@ -22,7 +22,7 @@ struct Extent {
     more_reserved: [u32; 3],
 }
 
-/// Extents of one call.
+/// Extents that one call asks for.
 const AT_ONCE: usize = 256;
 
 /// `struct fiemap`, with room for extents.
@@ -44,16 +44,16 @@ const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
 const LAST: u32 = 1;
 const SHARED: u32 = 0x2000;
 
-/// Blocks in a row.
+/// Consecutive blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Blocks {
     /// Bytes of the file.
     pub(crate) range: Range<u64>,
-    /// Whether another file has the same blocks, so that a store needs new ones.
+    /// Whether another file shares these blocks, so that a store needs new ones.
     pub(crate) shared: bool,
 }
 
-/// All blocks of the file's first `len` bytes, in order. `None` where the file system does not tell.
+/// All blocks of the file's first `len` bytes, in order. `None` if the file system cannot tell.
 pub(crate) fn blocks(file: &File, len: u64) -> Result<Option<Vec<Blocks>>, Errno> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < len {
@@ -73,7 +73,7 @@ pub(crate) fn blocks(file: &File, len: u64) -> Result<Option<Vec<Blocks>>, Errno
                 more_reserved: [0; 3],
             }; AT_ONCE],
         };
-        // SAFETY: the request is laid out as the call asks, which the assertion above checks, and has room for as
+        // SAFETY: the request has the layout that the call expects, which the assertion above checks, and room for as
         // many extents as it says.
         let done = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut request) };
         if done != 0 {

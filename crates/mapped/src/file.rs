@@ -16,7 +16,7 @@ use crate::draft::{Draft, Instead, sync_directory};
 use crate::file_system::FileSystem;
 use crate::{Backing, MappedError};
 
-/// How a file is opened and whom its lock keeps out.
+/// How a file is opened, and which other opens its lock excludes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// Exclusive.
@@ -33,12 +33,12 @@ impl Access {
     }
 }
 
-/// An open file. Its lock goes when this is dropped, at the latest with the process.
+/// An open file. Its lock is released when this is dropped, or at the latest when the process ends.
 #[derive(Debug)]
 pub(crate) struct PoolFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
-    /// The name that a new file has until it is whole, and what may go for it then.
+    /// A new file's temporary name, and what its final name may replace.
     draft: Mutex<Option<(Draft, Instead)>>,
     /// The process that took the lock; a forked child has a copy of this value, and no lock.
     owner: u32,
@@ -47,7 +47,7 @@ pub(crate) struct PoolFile {
 impl PoolFile {
     /// Opens `path`, checks that it is a regular file, and locks it.
     pub(crate) fn open(path: &Path, access: Access) -> Result<Self, MappedError> {
-        // Opening a pipe would wait for its other end; a regular file does not mind the flag.
+        // Without the flag, opening a pipe would wait for its other end; a regular file ignores it.
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         flags |= match access {
             Access::ReadWrite => OFlags::RDWR,
@@ -61,12 +61,12 @@ impl PoolFile {
         Ok(pool)
     }
 
-    /// Makes a new file, locked, that is called `path` from [`PoolFile::publish`] on and goes when it is dropped
-    /// before.
+    /// Creates a new, locked file. It is called `path` once [`PoolFile::publish`] returns, and is removed if it is
+    /// dropped before.
     ///
-    /// Errors: `Exists`, `BeingCreated`, and what the system says.
+    /// Errors: `Exists`, `BeingCreated`, and the system's errors.
     pub(crate) fn create(path: &Path) -> Result<Self, MappedError> {
-        // Told before any work is done; what comes to be there later is found when the file is named.
+        // Checked before any work is done. A file that appears later is found when this one is named.
         match lstat(path) {
             Ok(_) => {
                 let path = path.to_path_buf();
@@ -79,9 +79,9 @@ impl PoolFile {
         Ok(Self::owned(file, path, Some((draft, Instead::Nothing))))
     }
 
-    /// As [`PoolFile::create`], in the place of the file `path`, which holds nothing and stays until then.
+    /// Like [`PoolFile::create`], but replaces the file `path`, which must hold only zeros and stays until then.
     ///
-    /// Errors: `Exists` where it holds something, `InUse`, and what the system says.
+    /// Errors: `Exists` if the file holds anything, `InUse`, and the system's errors.
     pub(crate) fn create_over(path: &Path) -> Result<Self, MappedError> {
         let old = Self::open(path, Access::ReadWrite)?;
         if !old.holds_nothing()? {
@@ -102,15 +102,15 @@ impl PoolFile {
         }
     }
 
-    /// Whether the file is new and nothing is called as it will be.
+    /// Whether the file is new and still has its temporary name.
     pub(crate) fn is_draft(&self) -> bool {
         self.lock_draft().is_some()
     }
 
-    /// Gives a new file its name, for good on return. Does nothing for one that has it.
+    /// Gives a new file its name; the name is durable on return. Does nothing if the file has it already.
     ///
-    /// Errors: what the system says, `EXIST` where another file came to have the name. The file is a draft still,
-    /// except where the name alone could not be made durable.
+    /// Errors: the system's errors; `EXIST` if another file has taken the name. The file is still a draft then, unless
+    /// only making the name durable failed.
     pub(crate) fn publish(&self) -> Result<(), Errno> {
         let mut draft = self.lock_draft();
         let Some((named, instead)) = draft.as_ref() else {
@@ -121,7 +121,7 @@ impl PoolFile {
         sync_directory(&self.path).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
     }
 
-    /// Sets who may read and write the file.
+    /// Sets the file's permission bits.
     pub(crate) fn set_mode(&self, mode: u32) -> Result<(), MappedError> {
         fchmod(&self.file, Mode::from_raw_mode(mode))
             .map_err(|e| self.error("setting the file's permissions", e))
@@ -131,17 +131,17 @@ impl PoolFile {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the file is called in errors.
+    /// The file's name in errors.
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// The file's length in bytes, if it can be a pool's.
+    /// The file's length in bytes, if it can be the length of a pool.
     pub(crate) fn pool_len(&self, access: Access) -> Result<u64, MappedError> {
         let stat = fstat(&self.file).map_err(|e| self.error("reading the length", e))?;
         let len = stat.st_size as u64;
         let whole = len - len % FRAME_BYTES;
-        // A pool that is growing while one peeks at it may end anywhere.
+        // A pool that grows while it is peeked at may end anywhere.
         if whole == 0 || (whole != len && access != Access::Peek) {
             let path = self.path.clone();
             return Err(MappedError::BadLength { path, len });
@@ -149,7 +149,7 @@ impl PoolFile {
         Ok(whole)
     }
 
-    /// What lies under the file, if its mapping is not [`Backing::Dax`].
+    /// What backs the file if its mapping is not [`Backing::Dax`].
     pub(crate) fn backing(&self) -> Result<Backing, MappedError> {
         Ok(match self.file_system()? {
             FileSystem::Memory => Backing::Tmpfs,
@@ -170,7 +170,7 @@ impl PoolFile {
             at = match seek(&self.file, SeekFrom::Data(at)) {
                 Ok(data) => data,
                 Err(Errno::NXIO) => break,
-                // A file system that knows no holes: everything is read.
+                // The file system does not report holes, so everything is read.
                 Err(Errno::OPNOTSUPP | Errno::INVAL) => at,
                 Err(other) => return Err(reading(other)),
             };
@@ -218,8 +218,8 @@ impl PoolFile {
 }
 
 impl Drop for PoolFile {
-    /// Removes what never became whole, and unlocks by name: closing would leave the lock to any child that shares the descriptor, as
-    /// every child does between its fork and its exec.
+    /// Removes a draft that never became complete, and unlocks explicitly: closing would leave the lock with any child
+    /// that shares the descriptor, as every child does between its fork and its exec.
     fn drop(&mut self) {
         if self.owner == std::process::id() {
             if let Some((draft, _)) = self.lock_draft().take() {
@@ -230,7 +230,7 @@ impl Drop for PoolFile {
     }
 }
 
-/// Calls until no signal interrupts.
+/// Repeats the call until no signal interrupts it.
 pub(crate) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {
         match call() {

@@ -1,4 +1,4 @@
-//! Which file systems keep what allocating blocks promises.
+//! Which file systems promise that a store to an allocated block needs no other block.
 
 use std::fs::File;
 
@@ -8,18 +8,18 @@ use rustix::io::Errno;
 /// The file system below a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileSystem {
-    /// Its content lives in memory.
+    /// It keeps its content in memory.
     Memory,
     /// It writes to the blocks that were allocated, so a store to one never needs another.
     InPlace,
-    /// It does not, or nobody knows: what it is called, and why.
+    /// It does not, or nobody knows: its name, and the reason.
     Unsure(&'static str, &'static str),
 }
 
 impl FileSystem {
-    /// Looks what a file lies on.
+    /// The file system that a file lies on.
     ///
-    /// Only what is known to promise is trusted. Everything else may need a block for a store.
+    /// Only file systems that are known to promise are trusted. Any other may need a block for a store.
     pub(crate) fn below(file: &File) -> Result<Self, Errno> {
         const TMPFS: u64 = 0x0102_1994;
         const RAMFS: u64 = 0x8584_58f6;

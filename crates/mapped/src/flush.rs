@@ -8,19 +8,19 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use firn_media::Domain;
 use firn_units::LINE_BYTES;
 
-/// The instruction that writes a line back, the best one that the processor has.
+/// The instruction that writes a line back: the best one that the processor has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum FlushInstruction {
     /// Writes back and may keep the line cached.
     Clwb,
-    /// Writes back and evicts, unordered among lines.
+    /// Writes back and evicts, without an order among lines.
     ClflushOpt,
-    /// Writes back and evicts, one line after the other. Every x86-64 has it.
+    /// Writes back and evicts, one line after another. Every x86-64 has it.
     Clflush,
 }
 
 impl FlushInstruction {
-    /// Asks the processor.
+    /// Asks the processor for its best instruction.
     pub fn detect() -> Self {
         const EXTENDED_FEATURES: u32 = 7;
         const EBX_CLFLUSHOPT: u32 = 1 << 23;
@@ -50,10 +50,10 @@ impl FlushInstruction {
     }
 }
 
-/// What a domain asks of write-backs and fences, decided once at open.
+/// What a domain requires of write-backs and fences, decided once at open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flush {
-    /// `process`: nothing; what the compiler keeps in order the processor does too.
+    /// `process`: nothing; the processor keeps the order that the compiler keeps.
     Nothing,
     /// `eadr`: fences only.
     FenceOnly,
@@ -82,7 +82,7 @@ impl Flush {
     }
 }
 
-/// The first byte of every line that holds one of the `len` bytes from `start`.
+/// The start of every line that holds one of the `len` bytes from `start`.
 #[inline(always)]
 fn lines(start: *const u8, len: u64) -> impl Iterator<Item = *const u8> {
     let end = start.wrapping_add(len as usize);
@@ -94,23 +94,23 @@ fn lines(start: *const u8, len: u64) -> impl Iterator<Item = *const u8> {
 /// Issues `instruction` for every line of the `len` bytes from `start`; `len` is not zero.
 ///
 /// # Safety
-/// Every line of the range lies in memory that is mapped.
+/// Every line of the range lies in mapped memory.
 #[inline]
 pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *const u8, len: u64) {
     match instruction {
         FlushInstruction::Clwb => {
             for line in lines(start, len) {
-                // SAFETY: the line lies in the range, which is mapped by the function's contract. `detect` found that the
-                // processor knows the instruction; it changes neither memory nor flags. It may not
-                // be declared `readonly`: it must stay behind the stores that it writes back.
+                // SAFETY: the line lies in the range, which is mapped by the function's contract. `detect` found that
+                // the processor has the instruction; it changes neither memory nor flags. It must not be declared
+                // `readonly`, because it has to stay behind the stores that it writes back.
                 unsafe { asm!("clwb [{}]", in(reg) line, options(nostack, preserves_flags)) }
             }
         }
         FlushInstruction::ClflushOpt => {
             for line in lines(start, len) {
-                // SAFETY: the line lies in the range, which is mapped by the function's contract. `detect` found that the
-                // processor knows the instruction; it changes neither memory nor flags. For the
-                // same reason as clwb it is not `readonly`.
+                // SAFETY: the line lies in the range, which is mapped by the function's contract. `detect` found that
+                // the processor has the instruction; it changes neither memory nor flags. It is not `readonly`, for the
+                // reason given at clwb.
                 unsafe { asm!("clflushopt [{}]", in(reg) line, options(nostack, preserves_flags)) }
             }
         }
@@ -128,7 +128,7 @@ pub(crate) unsafe fn write_back_lines(instruction: FlushInstruction, start: *con
 mod tests {
     use super::*;
 
-    /// Every line with a byte of the range, once, in ascending order, and no other.
+    /// The lines are exactly those that hold a byte of the range, each once, in ascending order.
     #[test]
     fn the_lines_of_a_range_are_those_that_hold_a_byte_of_it() {
         let line = LINE_BYTES as usize;

@@ -1,8 +1,8 @@
 //! The discarded ranges of a file on tmpfs.
 //!
-//! Loading from a hole of a mapped file costs nothing on a disk's file system. On tmpfs it allocates
-//! a page, and is SIGBUS where none is left. So there the window's own zeros are mapped over what is
-//! discarded, and the file again over what is reserved.
+//! Loading from a hole of a mapped file costs nothing on a disk's file system. On tmpfs it allocates a page, and raises
+//! SIGBUS if none is left. So on tmpfs the window's own zeros are mapped over discarded ranges, and the file is mapped
+//! again over ranges that are reserved.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Holes(BTreeMap<u64, u64>);
 
 impl Holes {
-    /// Each hole splits a mapping, and a process may have 65530 of them: beyond this many, holes are
-    /// left to the file system.
+    /// Each hole splits a mapping, and a process may have 65530 mappings. Beyond this many, holes are left to the file
+    /// system.
     const MOST: usize = 8192;
 
     /// Whether one more hole is worth a mapping.
@@ -21,7 +21,7 @@ impl Holes {
         self.0.len() < Self::MOST
     }
 
-    /// Adds a range.
+    /// Adds a range and joins it with its neighbours, which share a mapping with it.
     pub(crate) fn insert(&mut self, range: Range<u64>) {
         let mut joined = range;
         // Neighbours share a mapping with it.
@@ -35,7 +35,7 @@ impl Holes {
         self.0.insert(joined.start, joined.end);
     }
 
-    /// Takes the parts that lie in `range` out, in descending order.
+    /// Removes `range` and returns the parts that were in the set, in descending order.
     pub(crate) fn remove(&mut self, range: Range<u64>) -> Vec<Range<u64>> {
         let mut parts = Vec::new();
         while let Some((&start, &end)) = self.0.range(..range.end).next_back() {

@@ -1,9 +1,8 @@
 //! Huge pages on tmpfs.
 //!
-//! Unless it was mounted with them, tmpfs hands out pages of 4 KiB, whatever `MADV_HUGEPAGE` says. What it
-//! does on demand is to gather the pages of an aligned 2 MiB into a huge page (`MADV_COLLAPSE`, since
-//! Linux 6.1). Of a range that has no more than its first page yet, that is a huge page from the start,
-//! which the kernel has ready sooner than 512 small ones.
+//! Unless it was mounted with huge pages, tmpfs hands out pages of 4 KiB, whatever `MADV_HUGEPAGE` says. On demand it
+//! gathers the pages of an aligned 2 MiB into a huge page (`MADV_COLLAPSE`, since Linux 6.1). If the range has at most
+//! its first page, it gets a huge page from the start, sooner than the kernel would prepare 512 small ones.
 
 use core::ops::Range;
 use std::fs::File;
@@ -15,12 +14,12 @@ use rustix::io::Errno;
 use crate::file::retry;
 use crate::window::{Aside, FileMapping};
 
-/// Whether to go on asking: where memory is in pieces, the kernel moves pages about before it says no.
+/// Whether to keep asking: when memory is fragmented, the kernel moves pages about before it refuses.
 #[derive(Debug, Default)]
 pub(crate) struct Luck {
-    /// Huge pages that are not asked for before the next try.
+    /// Huge pages to skip before the next try.
     left_out: u32,
-    /// As many were left out after the last failure.
+    /// Huge pages that were skipped after the last failure.
     patience: u32,
 }
 
@@ -44,9 +43,8 @@ impl Luck {
     }
 }
 
-/// Allocates huge pages for those parts of the range that are aligned and without any data, as far as
-/// there are some: the blocks of the range are to be asked for all the same. The file becomes longer with
-/// it, and stays so in a failure.
+/// Allocates huge pages, while there are some, for the parts of the range that are aligned and hold no data. The caller
+/// still has to allocate the range's blocks. The file grows by this, and stays longer even on failure.
 pub(crate) fn allocate(luck: &mut Luck, file: &File, range: Range<u64>) {
     let first = range.start.next_multiple_of(CHUNK_BYTES);
     for at in (first..range.end).step_by(CHUNK_BYTES as usize) {
@@ -57,7 +55,7 @@ pub(crate) fn allocate(luck: &mut Luck, file: &File, range: Range<u64>) {
     }
 }
 
-/// Makes one huge page of a hole, which nobody stores to.
+/// Turns a hole, to which nobody stores, into one huge page.
 fn gather(file: &File, page: Range<u64>) -> Result<(), Errno> {
     retry(|| fallocate(file, FallocateFlags::empty(), page.start, FRAME_BYTES))?;
     let how = FileMapping {
@@ -72,7 +70,7 @@ fn gather(file: &File, page: Range<u64>) -> Result<(), Errno> {
 fn is_hole(file: &File, range: &Range<u64>) -> bool {
     match seek(file, SeekFrom::Data(range.start)) {
         Ok(data) => data >= range.end,
-        // Nothing but holes from here on, or beyond the file's end.
+        // There is no data from here on, or this is beyond the file's end.
         Err(refused) => refused == Errno::NXIO,
     }
 }

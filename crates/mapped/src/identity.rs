@@ -1,17 +1,17 @@
-//! Which pools this process has open for stores, by who they are.
+//! Which pools this process has open for stores, by identity.
 //!
-//! A file that was copied is another file, with a lock of its own, and holds the same pool: references of one copy
-//! lead into the other, and programs that find pools by their ids find the wrong one. Two processes do not meet.
+//! A copy of a file has its own lock but holds the same pool. If a process had both open, references of one copy would
+//! lead into the other, and programs that find pools by id would find the wrong one. Two processes do not meet.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use firn_media::MediumError;
 
-/// The pools, each with the name of its file.
+/// The open pools, each with the name of its file.
 static OPEN: Mutex<Option<HashMap<[u8; 16], String>>> = Mutex::new(None);
 
-/// A pool that is this process's; given up when it is dropped.
+/// A pool that this process has open; released on drop.
 #[derive(Debug)]
 pub(crate) struct Claim([u8; 16]);
 

@@ -1,8 +1,8 @@
 //! Real memory as a medium: files on DAX, on disk and on tmpfs, and anonymous memory.
 //!
-//! [`Mapped`] reserves an address window that is a power of two long, maps the pool over its front
-//! and lets the rest read as zeros. An address that was read from damaged media is masked into the
-//! window, so following it gives a wrong answer, never foreign memory and never a fault.
+//! [`Mapped`] reserves an address window whose length is a power of two, maps the pool at its start and lets the rest
+//! read as zeros. An address read from damaged media is masked into the window, so following it gives a wrong answer,
+//! but never reaches foreign memory and never faults.
 //!
 //! # What a file promises
 //!
@@ -13,24 +13,23 @@
 //! | [`Backing::Tmpfs`] | `process` | what was stored | nothing |
 //! | [`Backing::Anonymous`] | `process` | nothing | nothing |
 //!
-//! [`MappedOptions::assume_persistent`] overrides the domain, so that code for persistent memory
-//! can be measured where there is none.
+//! [`MappedOptions::assume_persistent`] overrides the domain, so that code for persistent memory can be measured on
+//! machines without any.
 //!
 //! # Blocks before stores
 //!
-//! A store needs no block that the device may not have: it is SIGBUS where it does and there is none. Blocks are
-//! allocated ahead by [`Space::reserve`], in whole pieces of 2 MiB on a disk, because the kernel's page cache may hold
-//! a file in folios of that size, and the first store to a folio allocates what it lacks. File systems that write to
-//! new blocks each time, or of which that is not known, cannot keep this: a pool there is opened for writing only with
-//! [`FileSystems::Any`].
+//! A store must never need a block that the device may lack: if none were left, it would raise SIGBUS. So
+//! [`Space::reserve`] allocates blocks ahead. On a disk it does so in whole pieces of 2 MiB, because the kernel's page
+//! cache may hold a file in folios of that size, and the first store to a folio allocates the blocks that it lacks.
+//! File systems that write to new blocks each time, or may do so, cannot keep this promise: a pool there is opened for
+//! writing only with [`FileSystems::Any`].
 //!
 //! # What the crate relies on
 //!
-//! Nobody shortens the file behind its back while it is open: the kernel answers an access to a page
-//! past the end of a file with SIGBUS. The lock keeps out every other [`Mapped`].
-//! A forked child does not use the medium that it inherited: its locks are copies that exclude nobody.
-//! A limit on file sizes (`ulimit -f`) ends a process that grows its pool beyond, unless it ignores
-//! SIGXFSZ; then it is an error. Linux on x86-64 only.
+//! Nobody shortens the file while it is open: the kernel raises SIGBUS on an access to a page past the end of a file.
+//! The lock keeps out every other [`Mapped`]. A forked child does not use the medium that it inherited: its locks are
+//! copies that exclude nobody. A limit on file sizes (`ulimit -f`) ends a process whose pool grows past it; if the
+//! process ignores SIGXFSZ, growing is an error instead. Linux on x86-64 only.
 //!
 //! [`Space::sync`]: firn_media::Space::sync
 //! [`Space::reserve`]: firn_media::Space::reserve

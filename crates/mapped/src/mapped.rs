@@ -1,4 +1,4 @@
-//! The medium itself: how it comes to be, and its facts beyond the contract.
+//! The medium itself: how it is opened or created, and its facts beyond the contract.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -21,12 +21,12 @@ use crate::{Backing, FileSystems, FlushInstruction, HugePages, MappedError, Mapp
 
 /// Real memory: a file mapped into a reserved window, or anonymous memory.
 ///
-/// Concurrency: everything may be called from any thread. What changes the medium's space waits for
-/// a lock of its own, which is never held while the heap's code runs.
+/// Concurrency: everything may be called from any thread. Operations that change the medium's space wait for a lock of
+/// their own, which is never held while the heap's code runs.
 ///
-/// Crash: see the crate's table. The file's lock goes with the process.
+/// Crash: see the crate's table. The file's lock ends with the process.
 ///
-/// Fork: a child may only drop it ([`firn_media::Runtime::is_ours`]). What it stores there stays its own.
+/// Fork: a child may only drop it ([`firn_media::Runtime::is_ours`]). The child's stores stay its own.
 #[derive(Debug)]
 pub struct Mapped {
     /// Start of the window; aligned to a huge page.
@@ -35,10 +35,10 @@ pub struct Mapped {
     pub(crate) mask: u64,
     /// `mask` without the bits below a place's alignment.
     pub(crate) place_mask: u64,
-    /// Bytes that may be loaded; the mapping reaches at least as far, except for what
-    /// [`Space::truncate`] is about to take away.
+    /// Bytes that may be loaded. The mapping reaches at least this far, except for the part that [`Space::truncate`] is
+    /// about to remove.
     pub(crate) len: AtomicU64,
-    /// Bytes that may be stored to: `len`, or zero where the medium is read-only.
+    /// Bytes that may be stored to: `len`, or zero if the medium is read-only.
     pub(crate) store_limit: AtomicU64,
     pub(crate) flush: Flush,
     pub(crate) domain: Domain,
@@ -47,17 +47,17 @@ pub struct Mapped {
     pub(crate) boot_id: [u8; 16],
     pub(crate) randomness: Randomness,
     pub(crate) options: MappedOptions,
-    /// Taken by what changes the medium's space.
+    /// Locked by operations that change the medium's space.
     pub(crate) space: Mutex<SpaceState>,
     pub(crate) process: Process,
-    /// Given up before the file's lock: who opens the file next finds it gone.
+    /// Dropped before the file's lock is released, so that the next opener finds it gone.
     pub(crate) claim: OnceLock<Claim>,
-    /// In front of the window and the file that it speaks of.
+    /// Declared before the window and the file that it refers to, so that it is dropped first.
     pub(crate) _shared: Option<SharedFile>,
     // Unmapped before the file is closed: both hold the lock.
     pub(crate) window: Window,
     pub(crate) file: Option<PoolFile>,
-    /// The file that this is a copy of, in memory.
+    /// The file of which this is a copy in memory.
     pub(crate) original: Option<PoolFile>,
 }
 
@@ -68,14 +68,14 @@ unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// Makes a new file, `initial_len` bytes long (rounded up to whole frames, at least one), zero, its blocks
-    /// allocated, for this medium alone. It is called `path` from [`Space::publish`] on, and is gone if it is
+    /// Creates a new file for this medium alone: zero, `initial_len` bytes long (rounded up to whole frames, at least
+    /// one), with its blocks allocated. It is called `path` once [`Space::publish`] returns, and is removed if it is
     /// dropped before.
     ///
     /// Errors: every [`MappedError`]; then no file is left behind.
     ///
-    /// Crash: a crash before [`Space::publish`] leaves `.NAME.firn-new` beside it, which who creates `path` next
-    /// removes.
+    /// Crash: a crash before [`Space::publish`] leaves `.NAME.firn-new` beside `path`; the next process that creates
+    /// `path` removes it.
     pub fn create(
         path: impl AsRef<Path>,
         initial_len: u64,
@@ -85,8 +85,8 @@ impl Mapped {
         Self::fill_new(file, initial_len, options)
     }
 
-    /// As [`Mapped::create`], in the place of the file `path`, of any length, that holds nothing but zeros: it is
-    /// replaced by [`Space::publish`] in one step, and stays as it is until then.
+    /// Like [`Mapped::create`], but replaces the file `path`, of any length, which must hold nothing but zeros.
+    /// [`Space::publish`] replaces it in one step; until then it stays unchanged.
     ///
     /// Errors: as [`Mapped::open`]; `Exists` if the file holds anything.
     pub fn create_over(
@@ -107,7 +107,7 @@ impl Mapped {
 
     /// Opens the pool in `path` for loads, together with other readers. No store reaches the file.
     ///
-    /// Errors: as [`Mapped::open`]; `InUse` while somebody has it open for stores.
+    /// Errors: as [`Mapped::open`]; `InUse` while it is open for stores elsewhere.
     pub fn open_read_only(
         path: impl AsRef<Path>,
         options: &MappedOptions,
@@ -115,11 +115,11 @@ impl Mapped {
         Self::open_as(path.as_ref(), Access::ReadOnly, options)
     }
 
-    /// Opens the pool in `path` for loads without any lock, to look at what a running program has
-    /// open. Sees the length of this moment, and content that may change at any time.
+    /// Opens the pool in `path` for loads without any lock, to look at a pool that a running program has open. The
+    /// medium has the length of this moment, and its content may change at any time.
     ///
-    /// Concurrency: a program that truncates its pool takes pages away from under whoever peeks,
-    /// which the kernel answers with SIGBUS: look briefly, from a process of its own.
+    /// Concurrency: if the program truncates its pool, a load from the lost pages raises SIGBUS: look briefly, from a
+    /// separate process.
     ///
     /// Errors: as [`Mapped::open`], never `InUse`.
     pub fn peek(path: impl AsRef<Path>) -> Result<Self, MappedError> {
@@ -128,7 +128,7 @@ impl Mapped {
 
     /// Makes a medium without a file, `initial_len` bytes long (rounded up to whole frames), zero.
     ///
-    /// Errors: no address space, no memory.
+    /// Errors: not enough address space or memory.
     pub fn anonymous(initial_len: u64, options: &MappedOptions) -> Result<Self, MappedError> {
         let len = whole_frames(initial_len, &display_name(None))?;
         let medium = Self::assemble(None, Access::ReadWrite, 0, len, Backing::Anonymous, options)?;
@@ -136,9 +136,9 @@ impl Mapped {
         Ok(medium)
     }
 
-    /// Opens a copy of the pool in `path`, in memory of this process: loads see the file, stores stay here and go with
-    /// the medium. The file is not changed, and nobody else stores to it meanwhile. Takes memory for the pages that are
-    /// stored to.
+    /// Opens a copy of the pool in `path` in this process's memory: loads see the file, stores stay in memory and are
+    /// lost with the medium. The file is not changed, and nobody else stores to it meanwhile. Pages that are stored to
+    /// take memory.
     ///
     /// Errors: as [`Mapped::open_read_only`].
     pub fn open_private(
@@ -160,13 +160,12 @@ impl Mapped {
         Ok(medium)
     }
 
-    /// What lies under the mapping.
+    /// What backs the mapping.
     pub fn backing(&self) -> Backing {
         self.backing
     }
 
-    /// The instruction that write-backs use on `adr`, the best one of this processor. Other domains
-    /// use none.
+    /// The instruction that write-backs use on `adr`: the best one of this processor. Other domains use none.
     pub fn flush_instruction(&self) -> FlushInstruction {
         match self.flush {
             Flush::Lines(instruction) => instruction,
@@ -179,8 +178,8 @@ impl Mapped {
         self.base.as_ptr().addr()
     }
 
-    /// Makes the pages of a range present now, so that a benchmark does not measure page faults. The
-    /// range is cut to whole frames of what the medium holds; content is unchanged.
+    /// Makes the pages of a range present now, so that a benchmark does not measure page faults. The range is clipped
+    /// to whole frames of the medium; content is unchanged.
     ///
     /// Concurrency: other threads may load and store meanwhile.
     pub fn prefault(&self, at: VirtAddr, len: u64) {
@@ -193,20 +192,20 @@ impl Mapped {
             self.window.populate_for_loads(frames.clone())
         };
         if populated.is_err() {
-            // A kernel without the advice, or a range with a discarded part.
+            // The kernel does not know the advice, or part of the range is discarded.
             for frame in frames.step_by(FRAME_BYTES as usize) {
                 self.load_u64(VirtAddr(frame));
             }
         }
     }
 
-    /// Makes whole frames of the medium inaccessible, or accessible again: to load from them or to store to them
-    /// ends the process with SIGSEGV meanwhile. For debugging; content is unchanged. The range is cut to whole frames
-    /// of what the medium holds.
+    /// Makes whole frames of the medium inaccessible, or accessible again: while they are inaccessible, a load or store
+    /// there ends the process with SIGSEGV. For debugging; content is unchanged. The range is clipped to whole frames
+    /// of the medium.
     ///
-    /// Returns whether the system did so; it refuses when a process has very many such ranges.
+    /// Returns whether the system did so; it refuses if a process has very many such ranges.
     ///
-    /// Concurrency: what other threads do elsewhere goes on.
+    /// Concurrency: accesses by other threads to other frames go on.
     pub fn set_accessible(&self, at: VirtAddr, len: u64, accessible: bool) -> bool {
         let end = at.0.saturating_add(len).min(self.len()) & !(FRAME_BYTES - 1);
         let start = round_up(at.0.min(end), FRAME_BYTES).min(end);
@@ -225,8 +224,8 @@ impl Mapped {
         Ok(medium)
     }
 
-    /// Refuses a file system of which it is not known that a store to an allocated block needs no other, unless the
-    /// caller takes any.
+    /// Refuses a file system that does not promise that a store to an allocated block needs no other block, unless the
+    /// caller accepts any.
     fn check_promise(&self) -> Result<(), MappedError> {
         let asked = self.options.file_systems == FileSystems::Promising;
         let Some(file) = self.file.as_ref().filter(|_| asked) else {
@@ -258,7 +257,7 @@ impl Mapped {
         Ok(medium)
     }
 
-    /// Builds the medium with its first `len` bytes mapped, in a window that `expected_len` fit in.
+    /// Builds the medium with its first `len` bytes mapped, in a window that has room for `expected_len`.
     fn assemble(
         file: Option<PoolFile>,
         access: Access,
@@ -317,20 +316,20 @@ impl Mapped {
         })
     }
 
-    /// Declares a new length. The mapping reaches it already.
+    /// Sets a new length. The mapping already reaches it.
     pub(crate) fn set_len(&self, len: u64) {
         self.len.store(len, Ordering::Release);
         let limit = if self.writable { len } else { 0 };
         self.store_limit.store(limit, Ordering::Release);
     }
 
-    /// What this medium is called in errors.
+    /// The medium's name in errors.
     pub(crate) fn display_name(&self) -> String {
         display_name(self.file.as_ref().or(self.original.as_ref()))
     }
 }
 
-/// What is asked for where the medium lies. A page cache that holds a disk's file in huge pages reads and writes
+/// The setting for a medium with this backing. A page cache that holds a disk's file in huge pages reads and writes
 /// 2 MiB for each word.
 pub(crate) fn asked_of(backing: Backing, options: &MappedOptions) -> HugePages {
     match (backing, options.huge_pages) {
@@ -352,9 +351,9 @@ fn whole_frames(len: u64, name: &str) -> Result<u64, MappedError> {
         })
 }
 
-/// Reserves a window for a pool of `len` bytes, smaller than asked for where it must be.
+/// Reserves a window for a pool of `len` bytes. It may be smaller than requested if address space is short.
 fn reserve_window(name: &str, len: u64, options: &MappedOptions) -> Result<Window, MappedError> {
-    /// Half of what a process can address: no machine reserves more.
+    /// Half of a process's addresses: no machine reserves more.
     const LARGEST: u64 = 1 << 46;
     let refuse = |bytes| MappedError::NoAddressSpace {
         name: name.to_owned(),
@@ -375,8 +374,7 @@ fn reserve_window(name: &str, len: u64, options: &MappedOptions) -> Result<Windo
     }
 }
 
-/// Maps what a file of `len` bytes holds to the window's beginning: directly, if its device is memory. Returns whether it
-/// is.
+/// Maps the first `len` bytes of a file at the window's start, directly if its device is memory. Returns whether it is.
 fn map_front(
     window: &Window,
     file: &PoolFile,
@@ -388,7 +386,7 @@ fn map_front(
         dax,
         private: false,
     };
-    // An empty file cannot be mapped; its first frame can, unused as it is.
+    // An empty file cannot be mapped, but its first frame can; it stays unused.
     let front = 0..len.max(FRAME_BYTES);
     if window
         .map_file(front.clone(), &file.file, mapping(true))

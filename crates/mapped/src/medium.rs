@@ -1,4 +1,4 @@
-//! The contract, on real memory.
+//! The medium contract on real memory.
 
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::ops::Range;
@@ -16,17 +16,17 @@ use crate::system::{cpu_ns, now_ns};
 use crate::{FlushInstruction, Mapped, MappedPlace, MappedWords};
 
 impl Mapped {
-    /// The word at `at`, which is under the window's length.
+    /// The word at `at`, masked into the window.
     #[inline(always)]
     fn word(&self, at: u64) -> &AtomicU64 {
         let at = at & self.mask & !(WORD_BYTES - 1);
-        // SAFETY: masked, the word lies in the window and is aligned; the window stays readable
-        // while `self` lives. Whoever stores through it checked `store_limit` first, so that the
-        // word is in a writable mapping; everybody uses atomics.
+        // SAFETY: the mask keeps the word in the window and aligned; the window stays readable while `self` lives. Code
+        // that stores through it has checked `store_limit` first, so the word is in a writable mapping; all accesses
+        // are atomic.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at as usize).cast()) }
     }
 
-    /// Panics unless the `len` bytes from `at`, a multiple of a word, may be stored to.
+    /// Panics unless `at` is a multiple of a word and the `len` bytes from it may be stored to.
     #[inline(always)]
     fn check_store(&self, at: VirtAddr, len: u64) {
         let limit = self.store_limit.load(Ordering::Relaxed);
@@ -36,7 +36,7 @@ impl Mapped {
         }
     }
 
-    /// The part of a write-back that is not worth a copy at each place of use.
+    /// The part of a write-back that is not worth inlining.
     #[inline(never)]
     fn write_back_by(&self, instruction: FlushInstruction, at: VirtAddr, len: u64) {
         if len == 0 {
@@ -47,8 +47,8 @@ impl Mapped {
             at.0 <= held && len <= held - at.0,
             "a write-back of {len} bytes at {at}, beyond {held}"
         );
-        // SAFETY: the range was just checked to lie in the window, and both ends of the window are
-        // the ends of lines: it is aligned to a huge page.
+        // SAFETY: the range was just checked to lie in the window. The window is aligned to a huge page, so both its
+        // ends are ends of lines.
         unsafe { write_back_lines(instruction, self.base.as_ptr().add(at.0 as usize), len) }
     }
 
@@ -92,8 +92,8 @@ impl Memory for Mapped {
     #[inline(always)]
     fn places<'m>(&'m self) -> impl Fn(VirtAddr) -> MappedPlace<'m> + Copy {
         let (base, mask) = (self.base, self.place_mask);
-        // SAFETY: masked, the pointer stays in the window, which starts at a multiple of a place's
-        // alignment; the place borrows `self`.
+        // SAFETY: the mask keeps the pointer in the window, which starts at a multiple of a place's alignment; the
+        // place borrows `self`.
         move |at| unsafe { MappedPlace::new(base.add((at.0 & mask) as usize)) }
     }
 
@@ -126,15 +126,15 @@ impl Memory for Mapped {
     #[inline]
     fn prefetch(&self, at: VirtAddr) {
         let line = self.base.as_ptr().wrapping_add(at.0 as usize);
-        // SAFETY: the instruction is a hint: it reads nothing that the program could see, and an
-        // address outside the window is ignored.
+        // SAFETY: the instruction is a hint: it reads nothing that the program can observe, and ignores an address
+        // outside the window.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
     }
 
     fn populate(&self, at: VirtAddr, len: u64) {
         let end = at.0.saturating_add(len).min(self.len());
         let start = at.0.min(end) & !(FRAME_BYTES - 1);
-        // Where it fails, a page is faulted in at the first store to it.
+        // If this fails, the first store to a page faults it in.
         let _ = self
             .window
             .populate_for_stores(start..round_up(end, FRAME_BYTES));
@@ -145,14 +145,14 @@ impl Memory for Mapped {
         let held = (into.len() as u64).min(self.capacity() - at) as usize;
         let (from_window, beyond) = into.split_at_mut(held);
         let source = self.base.as_ptr().wrapping_add(at as usize);
-        // SAFETY: the source lies in the window, which is readable, and everybody changes it by
-        // atomics only; no slice reaches into a window.
+        // SAFETY: the source lies in the window, which is readable and changed only by atomics; no slice reaches into a
+        // window.
         unsafe { copy_out(source, from_window.as_mut_ptr(), from_window.len()) };
         beyond.fill(0);
     }
 
-    /// Fills nothing with zeros first. Inlined, so that a length known to the compiler is a few moves:
-    /// of short reads the processor then has several under way at once.
+    /// Zeroes nothing first. Inlined, so that a length known to the compiler becomes a few moves: the processor can
+    /// then have several short reads under way at once.
     #[inline(always)]
     fn append_bytes(&self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
         let start = into.len();
@@ -163,9 +163,8 @@ impl Memory for Mapped {
             make_room(into, len);
         }
         let source = self.base.as_ptr().wrapping_add(at.0 as usize);
-        // SAFETY: the source was just checked to lie in the window, which is readable, and everybody
-        // changes it by atomics only. The vector has room for as many bytes behind its own, outside of
-        // the window, and they are written before they count.
+        // SAFETY: the source was just checked to lie in the window, which is readable and changed only by atomics. The
+        // vector has room for `len` more bytes, outside the window, and they are written before `set_len` counts them.
         unsafe {
             copy_out(source, into.as_mut_ptr().add(start), len);
             into.set_len(start + len);
@@ -175,7 +174,7 @@ impl Memory for Mapped {
     #[inline]
     fn store_bytes(&self, at: VirtAddr, from: &[u8]) {
         self.check_store(at, (from.len() as u64).next_multiple_of(WORD_BYTES));
-        // SAFETY: all words of the destination were just checked to be reserved, and `at` to be one.
+        // SAFETY: all words of the destination were just checked to be reserved, and `at` to be aligned to a word.
         unsafe { copy_in(from, self.base.as_ptr().wrapping_add(at.0 as usize)) };
     }
 
@@ -188,8 +187,8 @@ impl Memory for Mapped {
             "{} bytes at {at} are no part of a word",
             from.len()
         );
-        // SAFETY: the word that holds the destination was just checked to be reserved; a part lies at a multiple of
-        // its length, so in one word.
+        // SAFETY: the word that holds the destination was just checked to be reserved; a part lies at a multiple of its
+        // length, so in one word.
         unsafe { store_part(from, self.base.as_ptr().wrapping_add(at.0 as usize)) };
     }
 
@@ -203,8 +202,8 @@ impl Memory for Mapped {
         );
         let base = self.base.as_ptr();
         let (from, to) = [from, to].map(|at| base.wrapping_add(at.0 as usize)).into();
-        // SAFETY: both ranges were just checked to be whole words in the window, those of the destination
-        // reserved; everybody changes them by atomics only.
+        // SAFETY: both ranges were just checked to be whole words in the window, and the destination to be reserved;
+        // both are changed only by atomics.
         unsafe { copy_words(from, to, (len / WORD_BYTES) as usize) };
     }
 
@@ -213,7 +212,7 @@ impl Memory for Mapped {
         self.check_store(line, LINE_BYTES);
         let first: *const AtomicU64 = self.word(line.0);
         let store = |number: usize| {
-            // SAFETY: all words of the line were just checked to be reserved, and `line` to be a word.
+            // SAFETY: all words of the line were just checked to be reserved, and `line` to be aligned to a word.
             let word = unsafe { &*first.add(number) };
             word.store(words[number], Ordering::Release);
         };
@@ -250,9 +249,8 @@ impl Memory for Mapped {
         self.flush.fence();
     }
 
-    /// Always the same ticket: every commit is durable, in the sense of the domain, when this
-    /// returns, so that no commit ever has to wait for another, and numbering them would make all
-    /// threads share a line.
+    /// Always the same ticket: every commit is durable, in the sense of the domain, when this returns. No commit has to
+    /// wait for another, and numbering them would make all threads share a line.
     #[inline(always)]
     fn commit(&self) -> Ticket {
         Ticket::default()
@@ -287,7 +285,7 @@ impl Space for Mapped {
         self.boot_id
     }
 
-    /// Memory without a file, and a file that is only read, hold copies that nobody stores references of.
+    /// Copies in anonymous memory and in read-only files need no claim: nobody stores their references.
     fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
         if self.file.is_none() || !self.writable || self.claim.get().is_some() {
             return Ok(());
@@ -332,7 +330,7 @@ impl Space for Mapped {
         self.allocated_bytes()
     }
 
-    /// Blocks that were reserved and never stored to count as no data.
+    /// Blocks that were reserved but never stored to count as no data.
     fn data_ranges(&self) -> Result<Option<Vec<Range<u64>>>, MediumError> {
         self.ranges_with_data()
     }
@@ -351,13 +349,13 @@ impl Runtime for Mapped {
         MappedWords::new(count)
     }
 
-    /// Spins, then yields, then sleeps: briefly at first, and never for much more than a thirtieth of the time that
-    /// the wait has lasted.
+    /// Spins, then yields, then sleeps: briefly at first, and never for much more than a thirtieth of the time already
+    /// waited.
     fn pause(&self, attempt: u32) {
         const SPINS: u32 = 64;
         const YIELDS: u32 = 256;
         const SLEEP: Duration = Duration::from_micros(50);
-        /// Sleeps after which they become twice as long, and how often they do.
+        /// Sleeps before their length doubles, and how often it doubles.
         const SLEEPS: u32 = 64;
         const DOUBLINGS: u32 = 7;
         if attempt < SPINS {

@@ -1,4 +1,4 @@
-//! How a pool is to be mapped.
+//! How to map a pool.
 
 use firn_media::Domain;
 
@@ -6,54 +6,53 @@ use firn_media::Domain;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MappedOptions {
-    /// Bytes of the address window: how far the pool can grow without being opened anew. Rounded up
-    /// to a power of two that holds the pool; halved, down to twice the pool's length, where the
-    /// process may not reserve that much address space.
+    /// Bytes of the address window: how far the pool can grow without being reopened. Rounded up to a power of two that
+    /// holds the pool; halved, down to twice the pool's length, if the process may not reserve that much address space.
     pub capacity: u64,
-    /// Treats the memory as persistent in this domain whatever it is, so that code for persistent
-    /// memory can be measured elsewhere. Promises nothing about a power failure.
+    /// Treats the memory as persistent in this domain, whatever it is, so that code for persistent memory can be
+    /// measured elsewhere. Promises nothing about a power failure.
     pub assume_persistent: Option<Domain>,
     /// Where in the address space the window goes.
     pub placement: Placement,
     /// Whether to ask for huge pages.
     pub huge_pages: HugePages,
-    /// On which file systems a pool may be opened for stores.
+    /// Which file systems a pool may be opened on for stores.
     pub file_systems: FileSystems,
-    /// Permission bits of a new file, whatever the process's mask is. Without it the file may be written by its
-    /// owner and read by all whom the mask lets.
+    /// Permission bits of a new file, regardless of the process's umask. Without them, its owner may write the file and
+    /// everybody that the umask admits may read it.
     pub mode: Option<u32>,
 }
 
 /// Where in the address space the window goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Placement {
-    /// Where the system likes it.
+    /// Where the system chooses.
     #[default]
     System,
-    /// At an address drawn from the seed: the same seed asks for the same address, another one for
-    /// another, so that a test can open a pool elsewhere each time and repeat what failed. Where the
-    /// address is taken the next one drawn is used.
+    /// At an address drawn from the seed. A seed always asks for the same address, and different seeds for different
+    /// ones, so a test can open a pool elsewhere each time and repeat a failure. If the address is taken, the next one
+    /// drawn is used.
     Random(u64),
 }
 
-/// On which file systems a pool may be opened for stores.
+/// Which file systems a pool may be opened on for stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FileSystems {
-    /// On those of which it is known that a store to an allocated block needs no other: ext2, ext3, ext4, xfs, tmpfs,
-    /// and all on DAX.
+    /// Those on which a store to an allocated block is known to need no other block: ext2, ext3, ext4, xfs, tmpfs, and
+    /// all on DAX.
     #[default]
     Promising,
-    /// On any. Where the promise does not hold, a store on a full disk ends the process with SIGBUS. What was
-    /// committed is not lost by that.
+    /// Any. On a file system without that promise, a store on a full disk ends the process with SIGBUS. Committed data
+    /// is not lost by that.
     Any,
 }
 
-/// Whether to ask for huge pages. Never fails where they are not offered.
+/// Whether to ask for huge pages. Never an error if there are none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum HugePages {
-    /// Ask for them where the pool lies in memory or on DAX: `MADV_HUGEPAGE`, and on tmpfs `MADV_COLLAPSE` (Linux 6.1
-    /// and later) of each whole 2 MiB that is reserved and holds nothing yet. On a disk nothing is asked: a load of
-    /// one page would read 2 MiB, and a store to one would write as much.
+    /// Ask for them if the pool lies in memory or on DAX: `MADV_HUGEPAGE`, and on tmpfs `MADV_COLLAPSE` (Linux 6.1 and
+    /// later) for each whole 2 MiB that is reserved and still empty. Do not ask on a disk: a load of one page would
+    /// read 2 MiB, and a store to one would write as much.
     #[default]
     Ask,
     /// Leave it to the system's setting.

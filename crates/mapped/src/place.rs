@@ -9,7 +9,7 @@ use firn_units::WORD_BYTES;
 
 use crate::Mapped;
 
-/// What the address of a place is a multiple of.
+/// Alignment of a place's address.
 pub(crate) const PLACE_ALIGNMENT: u64 = 16;
 
 /// A location in a [`Mapped`], borrowed from it. Loading through it is one `mov`.
@@ -21,15 +21,14 @@ pub struct MappedPlace<'m> {
     medium: PhantomData<&'m Mapped>,
 }
 
-// SAFETY: a place only loads, atomically, from memory that its `Mapped` keeps readable for `'m`, and
-// `Mapped` is `Sync`: it is as good as the shared borrow that it stands for.
+// SAFETY: a place only loads, atomically, from memory that its `Mapped` keeps readable for `'m`. `Mapped` is `Sync`, so
+// a place may move to another thread like the shared borrow that it stands for.
 unsafe impl Send for MappedPlace<'_> {}
-// SAFETY: all that a shared place does is load atomically, from memory that `Mapped`, which is `Sync`,
-// keeps readable for `'m`.
+// SAFETY: a shared place only loads, atomically, from memory that `Mapped`, which is `Sync`, keeps readable for `'m`.
 unsafe impl Sync for MappedPlace<'_> {}
 
 impl MappedPlace<'_> {
-    /// Makes a place.
+    /// Makes a place from a pointer.
     ///
     /// # Safety
     /// `at` lies in the window of the medium that `'m` borrows and is a multiple of
@@ -44,13 +43,13 @@ impl MappedPlace<'_> {
 }
 
 impl Place for MappedPlace<'_> {
-    /// Rounds `byte` down to a word, which costs nothing where the compiler sees that it is one.
+    /// Rounds `byte` down to a word. This costs nothing if the compiler sees that it is a multiple of one.
     #[inline(always)]
     fn load_u64(self, byte: u32) -> u64 {
         let byte = byte as usize & !(WORD_BYTES as usize - 1);
-        // SAFETY: `new` was given a pointer into the window; `Window` keeps it and the guard behind
-        // it, longer than any `u32`, readable while the medium lives, which `'m` says it does. The
-        // word is aligned: both addends are. Rust code changes this memory by atomics only.
+        // SAFETY: `new` was given a pointer into the window. `Window` keeps the window and the guard behind it, which
+        // covers any `u32`, readable while the medium lives, and `'m` borrows the medium. The word is aligned because
+        // both addends are. Rust code changes this memory only by atomics.
         unsafe { AtomicU64::from_ptr(self.at.as_ptr().add(byte).cast()) }.load(Ordering::Relaxed)
     }
 }

@@ -1,14 +1,13 @@
-//! Which process a medium belongs to, and what becomes of it in a forked child.
+//! Which process a medium belongs to, and what happens to it in a forked child.
 //!
-//! A child has its parent's memory, and one of its threads. What lies under a pool is shared with the parent, who goes on
-//! with it; the threads that held its locks are missing. So a child may do nothing with its parent's pools, and whoever
-//! asks ([`firn_media::Runtime::is_ours`]) finds that out by one load: of a word in a page that the system gives to a
-//! child as zeros, however it was forked. A child that opens pools of its own stores a number there that no ancestor
-//! had.
+//! A child has its parent's memory and one of its threads. It shares the pools' files with its parent, which continues
+//! to use them; the threads that held the pools' locks are missing. So a child may do nothing with its parent's pools.
+//! [`firn_media::Runtime::is_ours`] detects this by one load of a word in a page that the system zeroes in every child,
+//! however it was forked. A child that opens pools of its own stores a number there that no ancestor had.
 //!
-//! What the program reaches by pointers asks nobody. So a child made by `fork(3)` finds the same bytes there, in memory
-//! of its own: what it stores goes nowhere, and it keeps neither the parent's file nor its lock. One made by a bare
-//! system call shares the mapping, as with any other file.
+//! Accesses through pointers make no such check. So a child made by `fork(3)` finds the bytes unchanged, in memory of
+//! its own: its stores go nowhere, and it keeps neither the parent's file nor its lock. A child made by a bare system
+//! call shares the mapping, as with any other file.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -26,13 +25,13 @@ pub(crate) struct Process {
     number: u64,
 }
 
-/// Numbers that this process and its ancestors have had.
+/// How many numbers this process and its ancestors have taken.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 impl Process {
-    /// This one.
+    /// The calling process.
     ///
-    /// Errors: no memory; a system that cannot keep a page from children (Linux before 4.14).
+    /// Errors: no memory, or a system that cannot wipe a page in children (Linux before 4.14).
     pub(crate) fn this() -> io::Result<Self> {
         let word = word()?;
         let mut number = word.load(Ordering::Acquire);
@@ -46,14 +45,14 @@ impl Process {
         Ok(Self { word, number })
     }
 
-    /// Whether it is the calling process.
+    /// Whether this is the calling process.
     #[inline(always)]
     pub(crate) fn is_this(self) -> bool {
         self.word.load(Ordering::Relaxed) == self.number
     }
 }
 
-/// A word of a page that children find zero. The page stays.
+/// A word of a page that reads as zero in a child. The page is never unmapped.
 fn word() -> io::Result<&'static AtomicU64> {
     static WORD: OnceLock<&'static AtomicU64> = OnceLock::new();
     if let Some(word) = WORD.get() {
@@ -62,8 +61,8 @@ fn word() -> io::Result<&'static AtomicU64> {
     let bytes = FRAME_BYTES as usize;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: without a fixed address the kernel chooses one that is free. The advice is given for this page alone, and
-    // a page that it is refused for is nobody's.
+    // SAFETY: without a fixed address the kernel chooses a free one. The advice is given for this page alone, and if it
+    // is refused, nobody else uses the page.
     let page = unsafe {
         let page = libc::mmap(core::ptr::null_mut(), bytes, protection, flags, -1, 0);
         if page == libc::MAP_FAILED {
@@ -76,12 +75,12 @@ fn word() -> io::Result<&'static AtomicU64> {
         }
         page
     };
-    // SAFETY: the page is mapped for as long as the process lives, zero, and used by atomics alone.
+    // SAFETY: the page is zero, mapped for the process's lifetime, and accessed only by atomics.
     let new = unsafe { AtomicU64::from_ptr(page.cast()) };
     Ok(WORD.get_or_init(|| new))
 }
 
-/// The file below a window, which a child is to share no more. Forgotten when dropped.
+/// The file below a window, which a child must no longer share. Removed from the list on drop.
 #[derive(Debug)]
 pub(crate) struct SharedFile {
     base: usize,
@@ -102,11 +101,12 @@ fn open() -> MutexGuard<'static, Vec<Entry>> {
 }
 
 impl SharedFile {
-    /// `file` is mapped from `base` on, at most `bytes` of it.
+    /// Registers that at most `bytes` of `file` are mapped from `base` on.
     pub(crate) fn new(base: *mut u8, bytes: u64, file: &File, writable: bool) -> Self {
         static HANDLERS: Once = Once::new();
         HANDLERS.call_once(|| {
-            // SAFETY: the handlers are functions of this library, which the system forgets with it.
+            // SAFETY: the handlers are functions of this library; the system unregisters them when it unloads the
+            // library.
             unsafe { pthread_atfork(Some(before), Some(after), Some(in_child)) };
         });
         let base = base.expose_provenance();
@@ -136,13 +136,13 @@ unsafe extern "C" {
     ) -> core::ffi::c_int;
 }
 
-/// The list while its process is copied. The thread that forks stores it, and takes it out again; in the child it is
-/// the only one.
+/// The locked list during a fork. The forking thread stores it and takes it out again; in the child that is the only
+/// thread.
 static HELD: Mutex<Option<Held>> = Mutex::new(None);
 
 struct Held(MutexGuard<'static, Vec<Entry>>);
 
-// SAFETY: the guard is dropped by the thread that made it, or by its copy in the child.
+// SAFETY: the thread that made the guard drops it, or its copy in the child does.
 unsafe impl Send for Held {}
 
 extern "C" fn before() {
@@ -154,7 +154,7 @@ extern "C" fn after() {
     drop(HELD.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-/// Nothing here allocates: another thread may have held the allocator's locks.
+/// Allocates nothing: another thread may have held the allocator's locks.
 extern "C" fn in_child() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
     for entry in held.iter().flat_map(|held| held.0.iter()) {
@@ -166,8 +166,8 @@ impl Entry {
     fn part_from_parent(&self) {
         const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_NORESERVE | libc::MAP_FIXED;
         let start = core::ptr::with_exposed_provenance_mut::<c_void>(self.base);
-        // SAFETY: the calls change the child's own table of files and address space, in the window that an open medium
-        // owns; no other thread is there. What replaces the pages is readable.
+        // SAFETY: the calls change the child's own file table and address space, in the window that an open medium
+        // owns; the child has no other thread. The pages that replace the old ones are readable.
         unsafe {
             let mut status: libc::stat = core::mem::zeroed();
             if libc::fstat(self.file, &raw mut status) != 0 {
@@ -179,7 +179,7 @@ impl Entry {
                 return;
             }
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            // The file is opened anew: its parent's lock goes with the descriptor, and with mappings of it.
+            // The file is reopened: the parent's lock belongs to the old descriptor and to mappings made from it.
             let new = self.opened_anew();
             let mapped = match new {
                 0.. => libc::mmap(start, len, protection, PRIVATE, new, 0),
@@ -198,7 +198,7 @@ impl Entry {
         }
     }
 
-    /// A descriptor of the same file; negative if there is none.
+    /// A new descriptor of the file; negative on failure.
     fn opened_anew(&self) -> RawFd {
         let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
         let (mut digits, mut rest, mut count) = ([0; 10], self.file as u32, 0);
@@ -214,7 +214,7 @@ impl Entry {
             true => libc::O_RDWR,
             false => libc::O_RDONLY,
         };
-        // SAFETY: the path ends with a zero.
+        // SAFETY: the path ends with a zero byte.
         unsafe { libc::open(path.as_ptr().cast(), how | libc::O_CLOEXEC) }
     }
 }

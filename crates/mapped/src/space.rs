@@ -1,13 +1,12 @@
-//! Space: blocks are had before they are stored to, and given back.
+//! Space: blocks are allocated before they are stored to, and given back.
 //!
-//! On a disk that goes by whole pieces. The kernel may hold a file in folios of up to 2 MiB, aligned to their length:
-//! it does after whoever reads ahead, another program that copies the file included. The first store to a folio
-//! allocates every block that it lacks, and is SIGBUS where there is none. So no such stretch of the file ever has
-//! some blocks and lacks others, but for those that nobody stores to until the next try to reserve them.
+//! On a disk this works in whole pieces. The kernel may hold a file in folios of up to 2 MiB, aligned to their length,
+//! for instance after reading ahead for another program that copies the file. The first store to a folio allocates
+//! every block that it lacks, and raises SIGBUS if none is left. So no piece of the file has some blocks and lacks
+//! others, except pieces to which nobody stores until the next try to reserve them.
 //!
-//! Concurrency: one thread at a time, under the mutex around [`SpaceState`]; others load and store meanwhile.
-//! Whatever is mapped anew reads the same before, during and after, except for what the caller asked
-//! to change.
+//! Concurrency: one thread at a time, under the mutex around [`SpaceState`]; other threads load and store meanwhile. A
+//! range that is remapped reads the same before, during and after, except for the change that the caller asked for.
 
 use core::ops::Range;
 use std::fs::File;
@@ -26,10 +25,10 @@ use crate::mapped::asked_of;
 use crate::window::FileMapping;
 use crate::{Backing, HugePages, Mapped, calls, huge};
 
-/// What the mutex around changes of space protects.
+/// The state that the mutex around changes of space protects.
 #[derive(Debug, Default)]
 pub(crate) struct SpaceState {
-    /// Where zeros are mapped instead of the file, on tmpfs.
+    /// Ranges where zeros are mapped instead of the file, on tmpfs.
     holes: Holes,
     luck: huge::Luck,
 }
@@ -71,7 +70,7 @@ impl Mapped {
             return Ok(());
         }
         let Some(file) = &self.file else {
-            // Forgotten, a page of the original would be back.
+            // If the range were only forgotten, the original's pages would reappear.
             let forgotten = match self.original.is_some() {
                 true => self.window.map_memory(range),
                 false => self.window.forget(range),
@@ -93,8 +92,8 @@ impl Mapped {
         Ok(())
     }
 
-    /// What has blocks as a whole or none, see the head of this file. In memory every page is by itself. DAX has no
-    /// folios, but maps 2 MiB at once where it can, and allocates for that.
+    /// Bytes of a piece, which has all its blocks or none (see the head of this file). In memory each page is a piece.
+    /// DAX has no folios, but maps 2 MiB at once where it can, and allocates blocks for that.
     pub(crate) fn piece_bytes(&self) -> u64 {
         match self.backing {
             Backing::Tmpfs | Backing::Anonymous => FRAME_BYTES,
@@ -102,7 +101,7 @@ impl Mapped {
         }
     }
 
-    /// The whole pieces of a range; the last one of the medium ends with it.
+    /// The whole pieces of a range. The medium's last piece ends at its length.
     fn whole_pieces(&self, range: &Range<u64>) -> Range<u64> {
         let piece = self.piece_bytes();
         let start = range.start.next_multiple_of(piece);
@@ -113,7 +112,7 @@ impl Mapped {
         start..end.max(start)
     }
 
-    /// Makes a range read as zeros. What reads so already is not stored to: it may have no blocks.
+    /// Makes a range read as zeros. Frames that do so already are not stored to: they may have no blocks.
     fn erase(&self, range: Range<u64>) {
         for frame in range.step_by(FRAME_BYTES as usize) {
             let words = (frame..frame + FRAME_BYTES).step_by(WORD_BYTES as usize);
@@ -123,8 +122,8 @@ impl Mapped {
         }
     }
 
-    /// What needs blocks when a range is reserved: the pieces that hold it, as far as the file will reach, and
-    /// where the file grows the rest of the piece that its end was in.
+    /// The pieces that need blocks when a range is reserved: those that hold the range, up to the file's new end, and,
+    /// if the file grows, the rest of the piece that holds its old end.
     fn pieces_of(&self, range: &Range<u64>, old_len: u64) -> Vec<Range<u64>> {
         let piece = self.piece_bytes();
         let len = old_len.max(range.end);
@@ -137,8 +136,8 @@ impl Mapped {
         vec![cut..(cut + piece).min(len), whole]
     }
 
-    /// Gives every piece that has some blocks the others, and blocks of its own in the place of those that it shares:
-    /// of a pool that an older version left, or a copy that left zeros out or copied nothing yet.
+    /// Allocates the missing blocks of every piece that has some, and replaces blocks shared with another file by the
+    /// pool's own. Older versions leave such pieces, and so do copies that skipped zeros or have copied nothing yet.
     ///
     /// Errors: no space; the content is unchanged.
     pub(crate) fn complete_pieces(&self) -> Result<(), MediumError> {
@@ -170,7 +169,7 @@ impl Mapped {
         for Blocks { range, .. } in blocks.into_iter().filter(|blocks| blocks.shared) {
             let (unshare, bytes) = (FallocateFlags::UNSHARE_RANGE, range.end - range.start);
             match retry(|| fallocate(&file.file, unshare, range.start, bytes)) {
-                // Where nothing is promised there is no such call either.
+                // File systems that promise nothing have no such call either.
                 Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
                 Err(refused) => {
                     return Err(self.refusal(
@@ -190,7 +189,7 @@ impl Mapped {
         if len >= old_len {
             return Ok(());
         }
-        // From the top down, so that nobody ever touches a page past the file's end.
+        // The length first, the file last, so that nobody touches a page past the file's end.
         self.set_len(len);
         space.holes.remove(len..old_len);
         let result = self.window.map_zeros(len..old_len).and_then(|()| {
@@ -214,8 +213,8 @@ impl Mapped {
         let Some(file) = &self.file else {
             return Ok(());
         };
-        // The lock keeps the length; a sync that waits for a disk must not keep others from growing,
-        // and what they add meanwhile may or may not be included.
+        // The lock that guards the length is not taken: a sync that waits for a disk must not keep others from growing.
+        // Stores to the space that they add meanwhile may or may not be included.
         calls::write_out(&self.window, 0..self.len())
             .and_then(|()| calls::sync_file(&file.file))
             .map_err(|e| self.io("syncing", e))
@@ -225,7 +224,7 @@ impl Mapped {
         let Some(file) = self.file.as_ref().filter(|file| file.is_draft()) else {
             return Ok(());
         };
-        // The content first: a name that leads to less would be a pool that nothing opens.
+        // Content first: a name that led to incomplete content would be a pool that cannot be opened.
         self.sync_space()?;
         file.publish().map_err(|refused| match refused {
             Errno::EXIST => MediumError::Exists {
@@ -236,7 +235,7 @@ impl Mapped {
     }
 
     pub(crate) fn allocated_bytes(&self) -> Result<u64, MediumError> {
-        /// The unit of `st_blocks`, whatever the file system's own is.
+        /// The unit of `st_blocks`, whatever the file system's block size is.
         const STAT_BLOCK_BYTES: u64 = 512;
         let Some(file) = &self.file else {
             return Ok(self.len());
@@ -254,7 +253,7 @@ impl Mapped {
         while at < len {
             let start = match seek(&file.file, SeekFrom::Data(at)) {
                 Ok(start) => start,
-                // Nothing but holes from here on.
+                // There are only holes from here on.
                 Err(Errno::NXIO) => break,
                 Err(Errno::OPNOTSUPP | Errno::INVAL) => return Ok(None),
                 Err(other) => return Err(error(other)),
@@ -263,7 +262,7 @@ impl Mapped {
             if start < len {
                 ranges.push(start..hole.min(len));
             }
-            // Another program may discard what was just found.
+            // Another program may discard the data just found, so always advance.
             at = hole.max(start + 1);
         }
         Ok(Some(ranges))
@@ -286,8 +285,7 @@ impl Mapped {
         Ok(self.space.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Maps zeros over a range that was punched, where holes of the file would be allocated again by
-    /// a load.
+    /// Maps zeros over a punched range on tmpfs, where a load from a hole of the file would allocate it again.
     fn cover(&self, space: &mut SpaceState, range: Range<u64>) {
         let worthwhile = self.backing == Backing::Tmpfs && space.holes.has_room();
         if worthwhile && self.window.map_zeros(range.clone()).is_ok() {
@@ -295,7 +293,7 @@ impl Mapped {
         }
     }
 
-    /// Maps the file again over what of the range [`Self::cover`] covered.
+    /// Maps the file again over the parts of the range that [`Self::cover`] covered.
     fn fill_in(
         &self,
         space: &mut SpaceState,
@@ -315,7 +313,7 @@ impl Mapped {
         Ok(())
     }
 
-    /// Maps what the pool grew by.
+    /// Maps the part by which the pool grew.
     fn map_more(&self, grown: Range<u64>) -> Result<(), Errno> {
         match &self.file {
             Some(file) => self.map_of(file, grown),
@@ -331,7 +329,7 @@ impl Mapped {
     fn map_of(&self, file: &PoolFile, range: Range<u64>) -> Result<(), Errno> {
         self.window
             .map_file(range.clone(), &file.file, self.mapping())?;
-        // Neighbours that are advised alike become one mapping.
+        // Neighbouring mappings with equal advice become one.
         self.window
             .advise_huge_pages(range, asked_of(self.backing, &self.options));
         Ok(())
@@ -361,10 +359,10 @@ impl Mapped {
         let result = match retry(|| fallocate(&file.file, plain, range.start, len)) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                 let mut filled = Vec::new();
-                // Zeros that were written look like content, and who opens the file next would go on.
+                // Written zeros look like data, so the next open would go on filling the piece.
                 fill_holes(file, range, old_len, &mut filled).inspect_err(|_| {
                     for hole in &filled {
-                        // What stays is found by the next try.
+                        // If a hole stays filled, the next try finds it.
                         let _ = punch(&file.file, hole);
                     }
                 })
@@ -372,7 +370,7 @@ impl Mapped {
             other => other,
         };
         result.inspect_err(|_| {
-            // What was allocated inside the old length reads as zeros and is found by the next try.
+            // Blocks allocated inside the old length read as zeros; the next try finds them.
             let _ = retry(|| ftruncate(&file.file, old_len));
         })
     }
@@ -388,10 +386,10 @@ impl Mapped {
     }
 }
 
-/// Allocates blocks where the file system has no call for it: writes zeros into the range's holes.
-/// Nobody stores to a hole before it is reserved, so no store is lost.
+/// Allocates blocks if the file system has no call for it, by writing zeros into the range's holes. Nobody stores to a
+/// hole before it is reserved, so no store is lost.
 ///
-/// `filled` gets the holes that were written to.
+/// `filled` receives the holes that were written to.
 fn fill_holes(
     file: &PoolFile,
     range: Range<u64>,
@@ -424,7 +422,7 @@ fn punch(file: &File, range: &Range<u64>) -> Result<(), Errno> {
     retry(|| fallocate(file, punch, range.start, range.end - range.start))
 }
 
-/// Those pieces of a file of `len` bytes that have some blocks and lack others.
+/// The pieces of a file of `len` bytes that have some blocks and lack others.
 fn incomplete(blocks: &[Blocks], piece: u64, len: u64) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
     let (mut start, mut held) = (0, 0);
@@ -455,7 +453,7 @@ fn incomplete(blocks: &[Blocks], piece: u64, len: u64) -> Vec<Range<u64>> {
     found
 }
 
-/// The first hole at or behind `at`; everything from `len`, the file's length, on is one.
+/// The first hole at or after `at`. Everything from the file's length `len` on is one hole.
 fn next_hole(file: &File, at: u64, len: u64) -> Result<Range<u64>, Errno> {
     if at >= len {
         return Ok(at..u64::MAX);
@@ -463,7 +461,7 @@ fn next_hole(file: &File, at: u64, len: u64) -> Result<Range<u64>, Errno> {
     let start = seek(file, SeekFrom::Hole(at))?;
     match seek(file, SeekFrom::Data(start)) {
         Ok(end) => Ok(start..end),
-        // No data behind the hole.
+        // No data follows the hole.
         Err(Errno::NXIO) => Ok(start..u64::MAX),
         Err(other) => Err(other),
     }

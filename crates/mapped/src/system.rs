@@ -33,7 +33,7 @@ pub(crate) fn now_ns() -> u64 {
     clock_ns(ClockId::Monotonic)
 }
 
-/// Nanoseconds that the calling thread has computed.
+/// CPU time of the calling thread, in nanoseconds.
 pub(crate) fn cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)
 }
@@ -54,7 +54,7 @@ pub(crate) fn scramble(counter: u64) -> u64 {
 /// The step of splitmix64's counter: odd, so that it takes every value.
 pub(crate) const SCRAMBLE_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A cheap generator, seeded by the system. On a line of its own: threads share it.
+/// A cheap generator, seeded by the system. It has a cache line of its own because threads share it.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Randomness(AtomicU64);
@@ -62,7 +62,7 @@ pub(crate) struct Randomness(AtomicU64);
 impl Randomness {
     pub(crate) fn seeded() -> io::Result<Self> {
         let mut seed = [0u8; 8];
-        // Up to 256 bytes come in one piece.
+        // A request of up to 256 bytes is never cut short.
         getrandom(&mut seed, GetRandomFlags::empty())?;
         Ok(Self(AtomicU64::new(u64::from_ne_bytes(seed))))
     }

@@ -1,4 +1,4 @@
-//! Writing an ordinary file so that it is never seen half.
+//! Writing an ordinary file so that nobody ever sees it incomplete.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,11 +7,11 @@ use std::path::Path;
 use crate::draft::{Draft, Instead, sync_directory};
 use crate::{MappedError, calls};
 
-/// Writes a file that is made or replaced in one step: at any time, a kill or a power failure included, `path` leads
-/// to what it led to before or to all of `content`. What a killed call left is taken over by the next one. A link is
-/// followed, permissions stay, and a pipe or a device is written to as it is.
+/// Creates or replaces a file in one step: at any time, even after a kill or a power failure, `path` leads to its old
+/// target or to all of `content`. The next call takes over the temporary file that a killed call left. A link is
+/// followed, permissions are kept, and a pipe or a device is written to directly.
 ///
-/// Errors: the folder cannot be written, no space, another process is writing the same file. What was there stays.
+/// Errors: the folder is not writable, no space, another process is writing this file. An existing file stays.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let place = match std::fs::metadata(path) {
         Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -42,11 +42,11 @@ fn fill(
         file.set_permissions(permissions)?;
     }
     file.write_all(content)?;
-    // Before the name leads there: file systems make names durable without the content.
+    // Before the rename: file systems may make a name durable without the content.
     Ok(calls::sync_file(file)?)
 }
 
-/// What the system said, for callers who name the file themselves.
+/// The system's error, for callers that name the file themselves.
 fn system_error(error: MappedError) -> io::Error {
     match error {
         MappedError::Io { source, .. } | MappedError::Permission { source, .. } => source,

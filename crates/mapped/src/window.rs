@@ -1,8 +1,8 @@
 //! The address window: reserved once, readable everywhere, mapped over from the front.
 //!
-//! Invariant, which every `unsafe` block of this crate rests on: from [`Window::reserve`] to the
-//! drop, every byte of the window and of the guard behind it is mapped and readable. Mappings are
-//! replaced (`MAP_FIXED`), in one step for other threads, and never removed.
+//! Invariant, on which every `unsafe` block of this crate rests: from [`Window::reserve`] to the drop, every byte of
+//! the window and of the guard behind it is mapped and readable. Mappings are replaced (`MAP_FIXED`), in one step for
+//! other threads, and never removed.
 
 use core::ffi::c_void;
 use core::ops::Range;
@@ -19,14 +19,14 @@ use rustix::mm::{madvise, mmap, mmap_anonymous, mremap_fixed, msync, munmap};
 use crate::system::{SCRAMBLE_STEP, scramble};
 use crate::{HugePages, Placement};
 
-/// Readable zeros behind the window, because a place adds a `u32` to an address in it.
+/// Readable zeros behind the window, needed because a place adds a `u32` to an address in it.
 const GUARD_BYTES: u64 = 1 << 32;
 
 /// How a file is mapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileMapping {
     pub(crate) writable: bool,
-    /// Whether the kernel vouches that no page cache lies in between (`MAP_SYNC`).
+    /// Whether the kernel guarantees that there is no page cache in between (`MAP_SYNC`).
     pub(crate) dax: bool,
     /// Whether stores stay in this process, in memory of its own (`MAP_PRIVATE`).
     pub(crate) private: bool,
@@ -41,11 +41,11 @@ pub(crate) struct Window {
     bytes: u64,
 }
 
-// SAFETY: a window is an address range of the process, not of a thread; its methods change mappings
-// by system calls, which may come from any thread.
+// SAFETY: a window is an address range of the process, not of a thread; its methods change mappings by system calls,
+// which any thread may make.
 unsafe impl Send for Window {}
-// SAFETY: its methods take `&self` and change mappings by system calls, which the kernel orders; what
-// it knows itself never changes.
+// SAFETY: its methods take `&self` and change mappings by system calls, which the kernel orders; its fields never
+// change.
 unsafe impl Sync for Window {}
 
 impl Window {
@@ -75,32 +75,31 @@ impl Window {
         if len == 0 {
             return Ok(());
         }
-        // SAFETY: `locate` keeps the range in the window, which this crate owns. What replaces the
-        // pages there is readable, so the invariant holds, and references into the window do not
-        // exist: only atomics and copies touch it.
+        // SAFETY: `locate` keeps the range in the window, which this crate owns. The new pages are readable, so the
+        // invariant holds. No references into the window exist: only atomics and copies access it.
         unsafe { mmap_anonymous(start, len, ProtFlags::READ, zeros() | MapFlags::FIXED) }
             .map(drop)
             .inspect_err(|_| self.assert_whole(&range))?;
-        // A core dump has no use for them.
+        // A core dump does not need the zeros.
         let _ = self.advise(range, Advice::LinuxDontDump);
         Ok(())
     }
 
-    /// Makes the range anonymous memory that can be stored to.
+    /// Maps anonymous memory that can be stored to.
     pub(crate) fn map_memory(&self, range: Range<u64>) -> Result<(), Errno> {
         let (start, len) = self.locate(&range);
         if len == 0 {
             return Ok(());
         }
         let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-        // SAFETY: `locate` keeps the range in the window, which this crate owns. What replaces the
-        // pages there is readable, and no references into the window exist.
+        // SAFETY: `locate` keeps the range in the window, which this crate owns. The new pages are readable, and no
+        // references into the window exist.
         unsafe { mmap_anonymous(start, len, ProtFlags::READ | ProtFlags::WRITE, flags) }
             .map(drop)
             .inspect_err(|_| self.mend(range))
     }
 
-    /// Maps the same range of `file`.
+    /// Maps this range of `file`.
     pub(crate) fn map_file(
         &self,
         range: Range<u64>,
@@ -111,12 +110,11 @@ impl Window {
         if len == 0 {
             return Ok(());
         }
-        // Mapped elsewhere first: a mapping in place that fails leaves a gap on some kernels (6.18, asked for
-        // `MAP_SYNC` on a file system without it), in which another thread's window may come to lie before
-        // the gap is mended.
+        // The file is first mapped elsewhere: on some kernels a failed mapping in place leaves a gap (6.18, asked for
+        // `MAP_SYNC` on a file system without it), and another thread's window may land there before the gap is mended.
         let aside = Aside::map(range.clone(), file, how)?;
-        // SAFETY: nobody knows the source. `locate` keeps the destination in the window, which this crate
-        // owns; what replaces the pages there is readable, and no references into the window exist.
+        // SAFETY: nobody else knows the source. `locate` keeps the destination in the window, which this crate owns;
+        // the new pages there are readable, and no references into the window exist.
         let moved = unsafe { mremap_fixed(aside.start, len, len, MremapFlags::MAYMOVE, start) };
         match moved {
             Ok(_) => {
@@ -130,7 +128,7 @@ impl Window {
         }
     }
 
-    /// Asks for huge pages in the range, and does without where they are not offered.
+    /// Asks for huge pages in the range, and does without if there are none.
     pub(crate) fn advise_huge_pages(&self, range: Range<u64>, huge_pages: HugePages) {
         let advice = match huge_pages {
             HugePages::Ask => Advice::LinuxHugepage,
@@ -165,16 +163,16 @@ impl Window {
         unsafe { msync(start, len, MsyncFlags::SYNC) }
     }
 
-    /// Restores the invariant after a mapping failed, which on some kernels and file systems leaves
-    /// a gap where it was to be. Only zeros are ever mapped over.
+    /// Restores the invariant after a failed mapping, which leaves a gap on some kernels and file systems. Mappings
+    /// only ever replace zeros, so zeros are put back.
     fn mend(&self, range: Range<u64>) {
         if self.map_zeros(range.clone()).is_err() {
             self.assert_whole(&range);
         }
     }
 
-    /// Ends the process if there is a gap in the range: any other part of the program might get its
-    /// memory there, and damaged references would reach it.
+    /// Ends the process if there is a gap in the range: other code of the program might get memory there, and damaged
+    /// references would reach it.
     fn assert_whole(&self, range: &Range<u64>) {
         let (start, len) = self.locate(range);
         // SAFETY: `locate` keeps the range in the window; this only asks whether it is mapped.
@@ -184,15 +182,15 @@ impl Window {
         }
     }
 
-    /// Lets the program load and store there, or neither.
+    /// Allows the program to load and store in the range, or forbids both.
     pub(crate) fn protect(&self, range: Range<u64>, accessible: bool) -> Result<(), Errno> {
         let (start, len) = self.locate(&range);
         let flags = match accessible {
             true => MprotectFlags::READ | MprotectFlags::WRITE,
             false => MprotectFlags::empty(),
         };
-        // SAFETY: `locate` keeps the range in the window, whose memory is used by addresses alone: who touches
-        // what is not accessible is stopped.
+        // SAFETY: `locate` keeps the range in the window, whose memory is accessed only by address: an access to an
+        // inaccessible page is stopped.
         unsafe { mprotect(start, len, flags) }
     }
 
@@ -201,12 +199,11 @@ impl Window {
         if len == 0 {
             return Ok(());
         }
-        // SAFETY: `locate` keeps the range in the window. None of the kinds of advice that the
-        // callers above give unmaps anything.
+        // SAFETY: `locate` keeps the range in the window. The advice that the callers above give never unmaps anything.
         unsafe { madvise(start, len, advice) }
     }
 
-    /// Turns a range of the window into what system calls take.
+    /// Turns a range of the window into the arguments of a system call.
     fn locate(&self, range: &Range<u64>) -> (*mut c_void, usize) {
         assert!(
             range.start <= range.end && range.end <= self.bytes,
@@ -220,14 +217,14 @@ impl Window {
     }
 }
 
-/// A mapping of a part of a file outside of any window, unmapped when dropped.
+/// A mapping of part of a file outside any window, unmapped on drop.
 pub(crate) struct Aside {
     start: *mut c_void,
     len: usize,
 }
 
 impl Aside {
-    /// Maps a range of `file`, at a multiple of a huge page if it is as long as one.
+    /// Maps a range of `file`, at a multiple of a huge page if it is at least as long as one.
     pub(crate) fn map(range: Range<u64>, file: &File, how: FileMapping) -> Result<Self, Errno> {
         let len = (range.end - range.start) as usize;
         let mut prot = ProtFlags::READ;
@@ -235,7 +232,7 @@ impl Aside {
             prot |= ProtFlags::WRITE;
         }
         let share = match how {
-            // No memory is set aside for what may never be stored to.
+            // No memory is reserved for pages that may never be stored to.
             FileMapping { private: true, .. } => MapFlags::PRIVATE | MapFlags::NORESERVE,
             FileMapping { dax: true, .. } => MapFlags::SHARED_VALIDATE | MapFlags::SYNC,
             _ => MapFlags::SHARED,
@@ -243,19 +240,19 @@ impl Aside {
         let hint = if len < CHUNK_BYTES as usize {
             core::ptr::null_mut()
         } else {
-            // Only a hint: without it the pool works as well, on small pages.
+            // Only a hint: without it the pool works equally well, on small pages.
             free_aligned(len).unwrap_or(core::ptr::null_mut())
         };
-        // SAFETY: without a fixed address the kernel chooses one that is free, the hint if it still is. That
-        // the file is long enough is the caller's matter: a page past its end is a signal from the kernel,
-        // not foreign memory.
+        // SAFETY: without a fixed address the kernel chooses a free one: the hint, if it is still free. The caller
+        // answers for the file's length; an access past the file's end raises a signal and never reaches foreign
+        // memory.
         let start = unsafe { mmap(hint, len, prot, share, file, range.start)? };
         Ok(Self { start, len })
     }
 
-    /// Gathers the pages of the mapping in huge pages.
+    /// Gathers the mapping's pages into huge pages.
     pub(crate) fn gather_huge_pages(&self) -> Result<(), Errno> {
-        // SAFETY: the mapping is this value's, and the advice changes no byte of it.
+        // SAFETY: this value owns the mapping, and the advice changes no byte of it.
         match unsafe { libc::madvise(self.start, self.len, libc::MADV_COLLAPSE) } {
             0 => Ok(()),
             _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
@@ -265,7 +262,7 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // SAFETY: nobody else knows the mapping.
+        // SAFETY: this value owns the mapping, and nobody else knows it.
         let unmapped = unsafe { munmap(self.start, self.len) };
         debug_assert!(unmapped.is_ok());
     }
@@ -280,17 +277,17 @@ impl Drop for Window {
     }
 }
 
-/// How the unused part of a window is mapped. The zeros of all its pages are the same page.
+/// How the unused part of a window is mapped. All its pages share one page of zeros.
 fn zeros() -> MapFlags {
     MapFlags::PRIVATE | MapFlags::NORESERVE
 }
 
-/// Reserves where the system likes it, and gives back what alignment leaves over.
+/// Reserves an address range that the system chooses, and unmaps the parts that alignment leaves over.
 fn reserve_anywhere(bytes: u64) -> Result<NonNull<u8>, Errno> {
     let wanted = (bytes + GUARD_BYTES) as usize;
     let slack = CHUNK_BYTES as usize;
     let null = core::ptr::null_mut();
-    // SAFETY: without a fixed address the kernel chooses one that is free.
+    // SAFETY: without a fixed address the kernel chooses a free one.
     let start = unsafe { mmap_anonymous(null, wanted + slack, ProtFlags::READ, zeros())? };
     let skew = start.addr().next_multiple_of(slack) - start.addr();
     let base = start.wrapping_byte_add(skew);
@@ -299,26 +296,26 @@ fn reserve_anywhere(bytes: u64) -> Result<NonNull<u8>, Errno> {
         (base.wrapping_byte_add(wanted), slack - skew),
     ] {
         if len > 0 {
-            // SAFETY: these are the ends of the reservation above, outside of what is kept of it.
+            // SAFETY: these are the two ends of the reservation above, outside the part that is kept.
             unsafe { munmap(extra, len)? };
         }
     }
     NonNull::new(base.cast()).ok_or(Errno::NOMEM)
 }
 
-/// An address that is a multiple of a huge page and free, for now. A mapping that begins elsewhere shares
-/// page tables with its neighbours, takes them along to where it is moved, and the kernel maps no huge page
-/// where there is a table.
+/// An address that is a multiple of a huge page and free, for now. A mapping that begins elsewhere shares page tables
+/// with its neighbours and takes them along when it is moved, and the kernel maps no huge page where a page table
+/// exists.
 fn free_aligned(len: usize) -> Result<*mut c_void, Errno> {
     let wanted = len + CHUNK_BYTES as usize;
-    // SAFETY: without a fixed address the kernel chooses one that is free.
+    // SAFETY: without a fixed address the kernel chooses a free one.
     let start = unsafe { mmap_anonymous(core::ptr::null_mut(), wanted, ProtFlags::READ, zeros())? };
-    // SAFETY: the range was mapped just now and nobody knows it.
+    // SAFETY: the range was mapped just now and nobody else knows it.
     unsafe { munmap(start, wanted)? };
     Ok(start.wrapping_byte_add(start.addr().next_multiple_of(CHUNK_BYTES as usize) - start.addr()))
 }
 
-/// Reserves at the first free one of the addresses that the seed yields.
+/// Reserves at the first free address that the seed yields.
 fn reserve_drawn(bytes: u64, seed: u64) -> Result<NonNull<u8>, Errno> {
     const LOWEST: u64 = 1 << 40;
     const HIGHEST: u64 = 0x7000 << 32;
@@ -331,12 +328,12 @@ fn reserve_drawn(bytes: u64, seed: u64) -> Result<NonNull<u8>, Errno> {
         let at = LOWEST + word % chunks.max(1) * CHUNK_BYTES;
         let at = core::ptr::without_provenance_mut::<c_void>(at as usize);
         let flags = zeros() | MapFlags::FIXED_NOREPLACE;
-        // SAFETY: an address that is taken is refused, not replaced.
+        // SAFETY: the kernel refuses an address that is taken, and does not replace its mapping.
         match unsafe { mmap_anonymous(at, wanted as usize, ProtFlags::READ, flags) } {
             Ok(start) if start == at => return NonNull::new(start.cast()).ok_or(Errno::NOMEM),
             Ok(start) => {
-                // A kernel too old for the flag took the address for a hint.
-                // SAFETY: the range was mapped just now and nobody knows it.
+                // A kernel too old for the flag took the address as a hint.
+                // SAFETY: the range was mapped just now and nobody else knows it.
                 unsafe { munmap(start, wanted as usize)? };
             }
             Err(Errno::EXIST) => {}

@@ -12,8 +12,8 @@ use crate::system::now_ns;
 
 /// Volatile words of a [`crate::Mapped`], the first one at the start of a line.
 ///
-/// The system hands out their pages when they are first touched, so a bitmap for a large window
-/// costs what is used of it.
+/// The system allocates their pages at the first touch, so a bitmap for a large window costs only the part that is
+/// used.
 #[derive(Debug)]
 pub struct MappedWords {
     /// Invariant: `first + count` is at most its length.
@@ -24,10 +24,10 @@ pub struct MappedWords {
 
 impl MappedWords {
     pub(crate) fn new(count: usize) -> Self {
-        // A `Vec` of lines would be aligned by its type, but the allocator then zeroes it by hand,
-        // which touches every page.
+        // A `Vec` of lines would be aligned by its type, but then the allocator zeroes it by hand and touches every
+        // page.
         let storage = Box::<[AtomicU64]>::new_zeroed_slice(count + WORDS_PER_LINE - 1);
-        // SAFETY: an `AtomicU64` of zero bytes is valid, and the box was allocated zeroed.
+        // SAFETY: zero bytes are a valid `AtomicU64`, and the box was allocated zeroed.
         let storage = unsafe { storage.assume_init() };
         let start = storage.as_ptr().addr() as u64;
         let skew = (start.next_multiple_of(LINE_BYTES) - start) / WORD_BYTES;
@@ -41,17 +41,17 @@ impl MappedWords {
     #[inline(always)]
     fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.count, "word {index} of {}", self.count);
-        // SAFETY: `index` is under `count`, and `new` made the storage at least `first + count` long.
+        // SAFETY: `index` is below `count`, and `new` made the storage at least `first + count` long.
         unsafe { self.storage.get_unchecked(self.first + index) }
     }
 }
 
 impl MappedWords {
-    /// The lower half of a word, which is what the system compares.
+    /// The lower half of a word, which the futex call compares.
     fn half(&self, index: usize) -> &AtomicU32 {
         let word = self.word(index).as_ptr().cast::<u32>();
-        // SAFETY: the lower half of a word comes first on this machine and lives as long as the word. Nobody accesses it
-        // but the system's call, which loads it.
+        // SAFETY: the lower half of a word comes first on this machine and lives as long as the word. Only the futex
+        // call accesses it, by a load.
         unsafe { AtomicU32::from_ptr(word) }
     }
 
@@ -64,14 +64,14 @@ impl MappedWords {
             tv_nsec: (left_ns % SECOND_NS) as i64,
         });
         if left_ns > 0 {
-            // Whatever ends it, the caller looks again.
+            // The caller looks again, whatever ended the wait.
             let _ = futex::wait(self.half(index), Flags::PRIVATE, seen as u32, left.as_ref());
         }
     }
 
     pub(crate) fn wake(&self, index: usize) {
         const ALL: u32 = i32::MAX as u32;
-        // It only fails for memory that is not there.
+        // It fails only for unmapped memory.
         let _ = futex::wake(self.half(index), Flags::PRIVATE, ALL);
     }
 }
@@ -90,7 +90,7 @@ impl Words for MappedWords {
     #[inline(always)]
     fn prefetch(&self, index: usize) {
         let word = self.storage.as_ptr().wrapping_add(self.first + index);
-        // SAFETY: the instruction is a hint: it reads nothing that the program could see.
+        // SAFETY: the instruction is a hint: it reads nothing that the program can observe.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) }
     }
 

@@ -1,6 +1,6 @@
 //! Is a full device an error, never a signal?
 //!
-//! In a process of its own: the signal would end the tests beside these.
+//! This runs in a process of its own: the signal would end other tests of the process, too.
 
 mod support;
 
@@ -32,7 +32,7 @@ fn assert_content(medium: &Mapped) {
     }
 }
 
-/// Grows until there is no space, storing to every word that was granted.
+/// Grows until there is no space, and stores to every word that was granted.
 fn fill_up(medium: &Mapped) -> u64 {
     loop {
         let len = medium.len();
@@ -57,7 +57,7 @@ fn fill_up(medium: &Mapped) -> u64 {
     }
 }
 
-/// `device` has room for [`DEVICE_KIB`] besides what it needs for itself.
+/// `device` has room for [`DEVICE_KIB`] besides its own metadata.
 fn a_full_device_is_an_error(device: Option<SmallFileSystem>) {
     let Some(device) = device else { return };
     let path = device.path().join("pool");
@@ -99,7 +99,7 @@ fn on_tmpfs() {
 
 #[test]
 fn on_ext4() {
-    // Half of such a small one is its journal.
+    // Half of such a small file system is its journal.
     a_full_device_is_an_error(SmallFileSystem::image("mkfs.ext4", 2 * DEVICE_KIB));
 }
 
@@ -152,7 +152,7 @@ fn loading_from_discarded_space_of_a_full_tmpfs_reads_zeros() {
 
 const CHUNKS: u64 = 16;
 
-/// The smallest devices that xfs takes, and btrfs.
+/// The smallest devices that xfs and btrfs accept.
 fn disk(mkfs: &str) -> Option<SmallFileSystem> {
     let kib = match mkfs {
         "mkfs.xfs" => 300 << 10,
@@ -162,7 +162,7 @@ fn disk(mkfs: &str) -> Option<SmallFileSystem> {
     SmallFileSystem::image(mkfs, kib)
 }
 
-/// Every second chunk was given back, and a part of each other one.
+/// Every second chunk is discarded, and a part of each other chunk.
 fn with_holes(path: &Path) -> Mapped {
     let medium = support::named(path, CHUNKS * CHUNK_BYTES, &options());
     store_everywhere(&medium, 0);
@@ -191,18 +191,18 @@ fn store_to_each_frame(medium: &Mapped) {
     medium.sync().unwrap();
 }
 
-/// The kernel reads ahead for whoever reads in order, in folios that span blocks and holes. Nobody has it open.
+/// The kernel reads ahead for a sequential reader, in folios that span blocks and holes. Nobody has the file open.
 fn read_as_another_program_does(path: &Path) {
     let mut file = std::fs::File::open(path).unwrap();
     file.sync_all().unwrap();
-    // SAFETY: the call takes numbers, and changes no content.
+    // SAFETY: the call takes only numbers and changes no content.
     let gone = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     assert_eq!(gone, 0);
     std::io::copy(&mut file, &mut std::io::sink()).unwrap();
 }
 
 fn stores_to_blocks_take_no_others(mkfs: &str) {
-    /// What the tree of a file's extents may take more.
+    /// Bytes by which the file's extent tree may grow.
     const TREE_BYTES: u64 = 64 << 10;
     let Some(device) = disk(mkfs) else { return };
     let path = device.path().join("pool");
@@ -220,7 +220,7 @@ fn stores_to_blocks_take_no_others(mkfs: &str) {
     let now = medium.backed_bytes().unwrap();
     assert!(now <= held + TREE_BYTES, "{held}, then {now} bytes");
     drop(medium);
-    // With nothing left on the device the same stores are no signal, and a reservation says that there is none.
+    // On a full device these stores raise no signal, and a reservation is refused.
     device.fill();
     read_as_another_program_does(&path);
     let medium = Mapped::open(&path, &options()).unwrap();
@@ -244,7 +244,7 @@ fn stores_to_allocated_blocks_take_no_others_on_xfs() {
     stores_to_blocks_take_no_others("mkfs.xfs");
 }
 
-/// As older versions and programs that copy sparsely leave them.
+/// Older versions leave such holes, and so do programs that copy sparsely.
 fn holes_beside_blocks_are_filled_when_the_file_is_opened(mkfs: &str) {
     use std::os::unix::fs::FileExt;
     let Some(device) = disk(mkfs) else { return };
@@ -260,7 +260,7 @@ fn holes_beside_blocks_are_filled_when_the_file_is_opened(mkfs: &str) {
     let ballast = device.path().join("ballast-0");
     drop(file);
     let before = std::fs::read(&path).unwrap();
-    // Refused, not promised, where the blocks are not to be had.
+    // The open is refused if there is no room for the blocks.
     device.fill();
     let refused = Mapped::open(&path, &options()).unwrap_err();
     assert!(
@@ -292,7 +292,7 @@ fn holes_beside_blocks_are_filled_on_xfs() {
     holes_beside_blocks_are_filled_when_the_file_is_opened("mkfs.xfs");
 }
 
-/// A store to a block that two files have takes a new one.
+/// A store to a block that two files share needs a new one.
 #[test]
 fn blocks_that_a_copy_shares_are_its_own_once_it_is_opened() {
     let Some(device) = disk("mkfs.xfs") else {

@@ -1,6 +1,6 @@
-//! Is the pool mapped where it was asked for, and elsewhere each time if that was asked for?
+//! Is the pool mapped at the requested address, and at a different one for each seed?
 //!
-//! In a process of its own: what these tests free of the address space, a pool of another test could take.
+//! This runs in a process of its own: a pool of another test could take addresses that these tests free.
 
 use std::collections::BTreeSet;
 
@@ -51,8 +51,8 @@ fn windows_are_aligned_to_huge_pages() {
     }
 }
 
-/// Two threads open pools again and again: neither's window may come to lie in the other's, not even while
-/// the kernel refuses a kind of mapping.
+/// Two threads open pools again and again: neither's window may ever lie in the other's, even when the kernel refuses a
+/// kind of mapping.
 #[test]
 fn windows_of_threads_stay_apart() {
     const OPENS: u64 = 1_000;

@@ -11,9 +11,8 @@ pub enum Domain {
     /// Extended ADR: the caches survive. A store is durable once it is visible; write-backs cost
     /// nothing and a fence only orders.
     Eadr,
-    /// The page cache of the operating system: the death of the process loses nothing that was
-    /// stored; a power failure may keep any mixture of old and new pages. [`crate::Space::sync`]
-    /// makes a point durable.
+    /// The page cache of the operating system: the death of the process loses no store; a power failure may keep any
+    /// mixture of old and new pages. [`crate::Space::sync`] makes all earlier stores durable.
     Process,
 }
 

@@ -1,4 +1,4 @@
-//! What a medium may answer instead of doing what it was asked.
+//! The errors of a medium.
 
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ pub enum MediumError {
         "{medium}: no space left on the device for {bytes} more bytes; free space there, or move the pool"
     )]
     NoSpace {
-        /// What the medium is called, a file's path where there is one.
+        /// The medium's name: a file's path if it has one.
         medium: String,
         /// Bytes that were asked for.
         bytes: u64,
@@ -21,43 +21,43 @@ pub enum MediumError {
         "{medium}: cannot grow to {asked} bytes, because the window reserved at open ends at {capacity}; open it with a larger capacity"
     )]
     BeyondCapacity {
-        /// What the medium is called.
+        /// The medium's name.
         medium: String,
-        /// Length asked for, in bytes.
+        /// The requested length, in bytes.
         asked: u64,
-        /// Length possible, in bytes.
+        /// The greatest possible length, in bytes.
         capacity: u64,
     },
     /// The medium was opened for reading.
     #[error("{medium}: opened read-only; open it for writing")]
     ReadOnly {
-        /// What the medium is called.
+        /// The medium's name.
         medium: String,
     },
-    /// The medium was to get a name that something else has by now.
+    /// The medium was to get a name that another file has taken by now.
     #[error("{medium}: exists already, created meanwhile; open it, or choose another path")]
     Exists {
-        /// What the medium is called.
+        /// The medium's name.
         medium: String,
     },
-    /// The process has another copy of the same pool open: references of one would lead into the other.
+    /// The process has another copy of this pool open: references of one would lead into the other.
     #[error(
         "{medium}: is the same pool as {other}, which this process has open; close that one first, open the copy in another process, or make a copy with a new identity (`firn copy --new-id`)"
     )]
     CopyIsOpen {
-        /// What the medium is called.
+        /// The medium's name.
         medium: String,
-        /// What the one that is open is called.
+        /// The name of the open copy.
         other: String,
     },
     /// The operating system refused.
     #[error("{medium}: {doing} failed: {source}")]
     Io {
-        /// What the medium is called.
+        /// The medium's name.
         medium: String,
         /// The operation that failed.
         doing: &'static str,
-        /// The system's own word.
+        /// The system's error.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! The medium contract: everything the heap may ask of what it runs on.
+//! The medium contract: everything that the heap may ask of the memory and the machine below it.
 //!
 //! The heap never knows whether it runs on mapped memory, on memory that is about to lose power or
 //! on a timed machine. It speaks to a [`Medium`]: loads and stores of persistent words, write-back
@@ -9,14 +9,14 @@
 //! | [`Memory`] | persistent words: loads, stores, write-backs, fences, commits |
 //! | [`Space`] | length and blocks, name and identity |
 //! | [`Runtime`] | volatile words, threads, waiting, clocks, randomness |
-//! | [`Probe`] | what simulators are told, and faults for the tests of tests |
+//! | [`Probe`] | information for simulators, and planted faults for the tests of tests |
 //! | [`Hardware`] | the mechanisms that the medium offers beyond loads and stores |
 //!
 //! # Order and durability
 //!
-//! A store is *visible* to other threads in the order of x86-TSO: each thread's stores in program
-//! order, delayed by a store buffer that loads of the same thread see through and that a locked
-//! operation or a fence empties. What a store becomes *durable* by depends on the [`Domain`]:
+//! A store becomes *visible* to other threads in the order of x86-TSO: each thread's stores in program order, delayed
+//! by a store buffer. Loads of the thread itself see through the buffer; a locked operation or a fence empties it. When
+//! a store becomes *durable* depends on the [`Domain`]:
 //!
 //! | domain | durable when | kept by a crash beyond that |
 //! |---|---|---|

@@ -1,7 +1,7 @@
-//! Locks that wait by asking the medium.
+//! Locks that wait through the medium.
 //!
-//! A mutex of the operating system would block the one thread that carries all simulated ones, so
-//! both locks here only ever *try* and otherwise [`Runtime::pause`].
+//! A mutex of the operating system would block the one OS thread that carries all simulated ones. So both locks here
+//! only ever *try*, and call [`Runtime::pause`] in between.
 
 use core::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -17,8 +17,8 @@ impl<T> Lock<T> {
         Self(Mutex::new(value))
     }
 
-    /// Waits for the lock. A panic while it was held does not poison it: what it protects is
-    /// volatile and left consistent between statements by its owner.
+    /// Waits for the lock. A panic while it was held does not poison it: the data is volatile, and its owner leaves it
+    /// consistent between statements.
     pub fn lock<'a, M: Runtime>(&'a self, medium: &'a M) -> LockGuard<'a, T, M> {
         let mut attempt = 0;
         medium.acquire_point();
@@ -37,7 +37,7 @@ impl<T> Lock<T> {
         self.attempt().map(|held| LockGuard { held, medium })
     }
 
-    /// The data, when no other thread can hold the lock.
+    /// The data, which nobody else can have locked now.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,19 +76,19 @@ impl<T, M: Runtime> Drop for LockGuard<'_, T, M> {
     }
 }
 
-/// Bit of a lock word that a writer holds.
+/// The bit of a lock word that is set while a writer holds the lock.
 const WRITER: u64 = 1 << 63;
-/// One waiting writer; readers let it pass.
+/// One waiting writer. Readers let it go first.
 const WAITING: u64 = 1 << 32;
 /// All waiting writers.
 const WAITING_MASK: u64 = 0x7fff_ffff << 32;
 /// Pauses for which a waiting writer holds new readers off at a time.
 const HOLD_OFF: u32 = 96;
-/// Pauses for which it then lets them in.
+/// Pauses for which it then lets new readers in.
 const LET_IN: u32 = 16;
-/// The longest pause of a waiting writer, as an attempt: while it pauses new readers are held off.
+/// The longest pause of a waiting writer, as an attempt. It is limited because new readers are held off meanwhile.
 const LONGEST: u32 = 512;
-/// Pauses after which a wait without end looks again.
+/// Pauses in each round of an unlimited wait.
 const PATIENCE: u32 = 1 << 16;
 /// Words from one lock to the next, so that each has a cache line of its own.
 const STRIDE: usize = 8;
@@ -149,7 +149,8 @@ impl<M: Runtime> RwLockTable<M> {
             .is_ok()
     }
 
-    /// Waits for lock `index` for reading. In a forked child, where nobody is left to give it back, it does not wait.
+    /// Takes lock `index` for reading and waits if necessary. Does not wait in a forked child: no thread is left there
+    /// to release it.
     pub fn read(&self, medium: &M, index: usize) {
         let mut attempt = 0;
         while !self.try_read(index) && medium.is_ours() {
@@ -158,7 +159,7 @@ impl<M: Runtime> RwLockTable<M> {
         }
     }
 
-    /// Waits for lock `index` for writing.
+    /// Takes lock `index` for writing and waits if necessary.
     pub fn write(&self, medium: &M, index: usize) {
         if self.try_write(index) {
             return;
@@ -166,10 +167,10 @@ impl<M: Runtime> RwLockTable<M> {
         while !self.write_within(medium, index, PATIENCE) {}
     }
 
-    /// Waits for lock `index` for writing, at most `patience` pauses. Returns whether it was taken.
+    /// Takes lock `index` for writing and waits for at most `patience` pauses. Returns whether it was taken.
     ///
-    /// While it waits it holds new readers off, but not for ever: a reader that holds the lock
-    /// already may need it once more before it can go.
+    /// While it waits it holds new readers off, but not for ever: a reader that already holds the lock may need it once
+    /// more before it can release it.
     pub fn write_within(&self, medium: &M, index: usize, patience: u32) -> bool {
         let mut attempt = 0;
         while attempt < patience {
@@ -194,7 +195,7 @@ impl<M: Runtime> RwLockTable<M> {
         self.try_write(index)
     }
 
-    /// Waits for lock `index` for reading, at most `patience` pauses. Returns whether it was taken.
+    /// Takes lock `index` for reading and waits for at most `patience` pauses. Returns whether it was taken.
     pub fn read_within(&self, medium: &M, index: usize, patience: u32) -> bool {
         for attempt in 0..patience {
             if self.try_read(index) {
@@ -205,12 +206,12 @@ impl<M: Runtime> RwLockTable<M> {
         self.try_read(index)
     }
 
-    /// Gives back a lock taken for reading.
+    /// Releases a lock taken for reading.
     pub fn unlock_read(&self, index: usize) {
         self.words.fetch_add(index * STRIDE, 1u64.wrapping_neg());
     }
 
-    /// Gives back a lock taken for writing.
+    /// Releases a lock taken for writing.
     pub fn unlock_write(&self, index: usize) {
         self.words.fetch_and(index * STRIDE, !WRITER);
     }

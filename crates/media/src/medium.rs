@@ -4,9 +4,9 @@ use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::{Hardware, Memory, Probe, Runtime, Scope, ScopeGuard, Space, Step};
 
-/// What a heap runs on, in five parts: [`Memory`], [`Space`], [`Runtime`], [`Probe`] and [`Hardware`].
+/// The memory and machine below a heap, in five parts: [`Memory`], [`Space`], [`Runtime`], [`Probe`] and [`Hardware`].
 ///
-/// Every operation of every part may be called from any thread. Whatever implements the five parts is a medium.
+/// Every operation of every part may be called from any thread. A type that implements the five parts is a medium.
 pub trait Medium:
     Memory + Space + Runtime + Probe + Hardware + Send + Sync + Sized + 'static
 {
@@ -17,9 +17,9 @@ impl<M> Medium for M where
 {
 }
 
-/// What follows from the contract for every medium.
+/// Operations that every medium has because of the contract.
 pub trait MediumExt: Medium {
-    /// Attributes what follows to `scope` until the guard is dropped.
+    /// Attributes the time until the guard is dropped to `scope`.
     #[inline(always)]
     fn scope(&self, scope: Scope) -> ScopeGuard<'_, Self> {
         ScopeGuard::enter(self, scope)
@@ -31,13 +31,13 @@ pub trait MediumExt: Medium {
         self.fence();
     }
 
-    /// Whether the code does this step; see [`Probe::leaves_out`].
+    /// Whether the code keeps this step; see [`Probe::leaves_out`].
     #[inline(always)]
     fn keeps(&self, step: &Step) -> bool {
         !self.leaves_out(step)
     }
 
-    /// [`Memory::write_back`], by a step's name.
+    /// [`Memory::write_back`], unless the step is left out.
     #[inline(always)]
     fn write_back_for(&self, step: &Step, at: VirtAddr, len: u64) {
         if self.keeps(step) {
@@ -45,7 +45,7 @@ pub trait MediumExt: Medium {
         }
     }
 
-    /// [`Memory::fence`], by a step's name.
+    /// [`Memory::fence`], unless the step is left out.
     #[inline(always)]
     fn fence_for(&self, step: &Step) {
         if self.keeps(step) {
@@ -53,7 +53,7 @@ pub trait MediumExt: Medium {
         }
     }
 
-    /// [`MediumExt::persist`], by a step's name.
+    /// [`MediumExt::persist`], unless the step is left out.
     #[inline(always)]
     fn persist_for(&self, step: &Step, at: VirtAddr, len: u64) {
         if self.keeps(step) {
@@ -61,9 +61,9 @@ pub trait MediumExt: Medium {
         }
     }
 
-    /// Stores `from` at `at`, any address, in ascending order: whole words as [`Memory::store_bytes`] does, and of a
-    /// word at either end its own bytes alone, by [`Memory::store_part`]. Numbers that lie at a multiple of their
-    /// length are stored in one piece.
+    /// Stores `from` at any address `at`, in ascending order: whole words like [`Memory::store_bytes`], and only the
+    /// range's own bytes of a word at either end, by [`Memory::store_part`]. A number that lies at a multiple of its
+    /// length is stored in one piece.
     #[inline]
     fn store_exact(&self, at: VirtAddr, from: &[u8]) {
         let to_word = at.0.wrapping_neg() % WORD_BYTES;
@@ -77,7 +77,7 @@ pub trait MediumExt: Medium {
         store_parts(self, at + words.len() as u64, tail);
     }
 
-    /// Stores zeros over the range; start and length are multiples of 8.
+    /// Stores zeros over the range; start and length are multiples of a word.
     fn zero(&self, at: VirtAddr, len: u64) {
         const ZEROS: [u8; 4096] = [0; 4096];
         let mut done = 0;
@@ -102,7 +102,7 @@ pub trait MediumExt: Medium {
 
 impl<M: Medium> MediumExt for M {}
 
-/// Stores a few bytes of one word, as wide as they lie.
+/// Stores a few bytes of one word, in pieces as wide as their alignment and number allow.
 fn store_parts<M: Medium>(medium: &M, mut at: VirtAddr, mut from: &[u8]) {
     while !from.is_empty() {
         let aligned = 1 << at.0.trailing_zeros().min(2);

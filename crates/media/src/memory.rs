@@ -13,34 +13,34 @@ pub struct Ticket(pub u64);
 /// # What it promises
 ///
 /// - **Addresses** are [`VirtAddr`]s: bytes from the start of the pool. Loads accept any address and read zeros beyond
-///   [`crate::Space::len`]. Stores beyond it panic: the heap validates what it read from media before it stores through it.
+///   [`crate::Space::len`]. Stores beyond it panic: the heap validates addresses from media before it stores to them.
 /// - **Words never tear.** A load or store of one aligned word happens at once. Operations on several words go through
 ///   them in ascending order, and other threads may see any prefix.
 /// - **Visibility** is that of x86-TSO. Each thread's stores become visible in program order. They may wait in the
 ///   thread's store buffer, which its own loads see through. [`Memory::compare_exchange_u64`] and [`Memory::fence`]
 ///   empty the buffer.
-/// - **Durability** follows from the [`Domain`]; the table in the crate's documentation says how. Only a write-back and
-///   a fence of one thread, in this order, make a line durable where the domain needs flushes.
+/// - **Durability** follows from the [`Domain`]; see the table in the crate's documentation. If the domain needs
+///   flushes, only a write-back and a fence of one thread, in this order, make a line durable.
 /// - **Commits** are numbered by tickets. Every commit whose ticket is at most [`Memory::durable`] survives.
 ///
 /// # Crash
 ///
-/// A crash keeps everything that was durable. Of the rest it keeps what the domain allows: in [`Domain::Adr`], of each
-/// line a prefix of the stores to it.
+/// A crash keeps everything that was durable. The domain says what else may survive: in [`Domain::Adr`], a prefix of
+/// the stores to each line.
 pub trait Memory {
     /// A resolved location, borrowed from the medium.
     type Place<'m>: Place
     where
         Self: 'm;
 
-    /// What a store needs to survive, see the crate's table.
+    /// What a store needs to survive; see the crate's table.
     fn domain(&self) -> Domain;
 
     /// Resolves an address, masked into the medium's window and down to a multiple of 16.
     fn place(&self, at: VirtAddr) -> Self::Place<'_>;
 
-    /// Resolves as [`Memory::place`] does, for one who follows many references in a row: what it takes to
-    /// resolve is held by value, and not loaded again for each of them.
+    /// Resolves like [`Memory::place`], for code that follows many references in a row: the closure holds the values
+    /// that resolving needs, so they are not loaded again for each reference.
     #[inline(always)]
     fn places<'m>(&'m self) -> impl Fn(VirtAddr) -> Self::Place<'m> + Copy {
         |at| self.place(at)
@@ -49,16 +49,15 @@ pub trait Memory {
     /// The address that `place` was resolved from, after masking.
     fn address(&self, place: Self::Place<'_>) -> VirtAddr;
 
-    /// Loads the word at `at`, a multiple of 8. Ordered as an acquiring load. Zero beyond
-    /// [`crate::Space::len`].
+    /// Loads the word at `at`, a multiple of a word. Ordered as an acquiring load. Zero beyond [`crate::Space::len`].
     fn load_u64(&self, at: VirtAddr) -> u64;
 
     /// Fills `into` from `at`. Not atomic; zeros beyond [`crate::Space::len`].
     fn load_bytes(&self, at: VirtAddr, into: &mut [u8]);
 
-    /// Fills `into` as [`Memory::load_bytes`] does with bytes that a checksum covers, and returns whether
-    /// `is_whole` holds for them. If it does not, `into` says nothing. A medium that tries every image of
-    /// memory relies on `is_whole` holding for no content but the one that the checksum was made of.
+    /// Fills `into`, like [`Memory::load_bytes`], with bytes that a checksum covers, and returns whether `is_whole`
+    /// accepts them. If it does not, `into` means nothing. A medium that tries every image of memory relies on
+    /// `is_whole` accepting only the content from which the checksum was made.
     #[inline]
     fn load_checked(
         &self,
@@ -70,27 +69,27 @@ pub trait Memory {
         is_whole(into)
     }
 
-    /// Appends `len` bytes from `at` to `into`, as [`Memory::load_bytes`] reads them.
+    /// Appends `len` bytes from `at` to `into`, read like [`Memory::load_bytes`].
     fn append_bytes(&self, at: VirtAddr, len: usize, into: &mut Vec<u8>) {
         let start = into.len();
         into.resize(start + len, 0);
         self.load_bytes(at, &mut into[start..]);
     }
 
-    /// Stores the word at `at`, a multiple of 8, in one piece. Ordered as a releasing store.
-    /// Durable as the domain says.
+    /// Stores the word at `at`, a multiple of a word, in one piece. Ordered as a releasing store. Durable as the domain
+    /// says.
     fn store_u64(&self, at: VirtAddr, value: u64);
 
-    /// Stores `from` at `at`, a multiple of 8, word by word in ascending order. A length that is no
-    /// multiple of 8 replaces only the first bytes of its last word, which is still stored whole.
+    /// Stores `from` at `at`, a multiple of a word, word by word in ascending order. If its length is no multiple of a
+    /// word, only the first bytes of the last word change, but that word is still stored whole.
     fn store_bytes(&self, at: VirtAddr, from: &[u8]);
 
-    /// Stores `from`, 1, 2 or 4 bytes, at `at`, a multiple of as many, by one store that is no wider: what other
-    /// threads store meanwhile to the bytes beside them in the word stays, which loading, changing and storing the
-    /// word would undo. Use [`crate::MediumExt::store_exact`].
+    /// Stores `from`, which has 1, 2 or 4 bytes, at `at`, a multiple of its length, by one store that is no wider. So
+    /// concurrent stores to other bytes of the word survive; loading, changing and storing the word would undo them.
+    /// Use [`crate::MediumExt::store_exact`].
     fn store_part(&self, at: VirtAddr, from: &[u8]);
 
-    /// Stores the words of the line at `line` that `mask` names, a bit each, in ascending order.
+    /// Stores the words of the line at `line` that `mask` selects, one bit each, in ascending order.
     #[inline(always)]
     fn store_line(&self, line: VirtAddr, mask: u8, words: &[u64; WORDS_PER_LINE]) {
         for word in (0..WORDS_PER_LINE).filter(|word| mask >> word & 1 != 0) {
@@ -98,8 +97,8 @@ pub trait Memory {
         }
     }
 
-    /// Copies the `len` bytes at `from` to `to`, word by word in ascending order; they do not overlap. All
-    /// three are multiples of 8.
+    /// Copies the `len` bytes at `from` to `to`, word by word in ascending order; they do not overlap. All three are
+    /// multiples of a word.
     fn copy(&self, from: VirtAddr, to: VirtAddr, len: u64) {
         let mut piece = [0; 256];
         let mut done = 0;
@@ -112,49 +111,48 @@ pub trait Memory {
         }
     }
 
-    /// Adds to the word at `at`, which no other thread stores to: a load and a store.
+    /// Adds to the word at `at`, to which no other thread stores: a load and a store.
     #[inline(always)]
     fn add_unshared_u64(&self, at: VirtAddr, by: u64) {
         self.store_u64(at, self.load_u64(at).wrapping_add(by));
     }
 
-    /// Stores `new` if the word at `at` holds `current`; a locked instruction, so it empties the
-    /// store buffer and is a full barrier. It is no fence: it makes no write-back durable. Either
-    /// way returns what the word held.
+    /// Stores `new` if the word at `at` holds `current`; either way returns what the word held. This is a locked
+    /// instruction, so it empties the store buffer and is a full barrier. It is not a fence: it makes no write-back
+    /// durable.
     fn compare_exchange_u64(&self, at: VirtAddr, current: u64, new: u64) -> Result<u64, u64>;
 
-    /// Says that the line at `at` will be looked at soon. A hint: does nothing where it is of no use.
+    /// Announces that the line at `at` will be accessed soon. A hint: does nothing on media that cannot use it.
     #[inline(always)]
     fn prefetch(&self, at: VirtAddr) {
         let _ = at;
     }
 
-    /// Says that stores all over these bytes, which are reserved, follow soon. A hint: does nothing
-    /// where it is of no use.
+    /// Announces that stores to all of these bytes, which are reserved, follow soon. A hint: does nothing on media that
+    /// cannot use it.
     fn populate(&self, at: VirtAddr, len: u64) {
         let _ = (at, len);
     }
 
-    /// Issues a write-back (clwb) of every line of the range. The stores in these lines that are
-    /// visible or in this thread's store buffer become durable at this thread's next
-    /// [`Memory::fence`], no matter which thread stored them. A no-op where the domain needs none.
+    /// Issues a write-back (clwb) of every line of the range. Stores to these lines that are visible or in this
+    /// thread's store buffer become durable at this thread's next [`Memory::fence`], no matter which thread made them.
+    /// A no-op if the domain needs none.
     fn write_back(&self, at: VirtAddr, len: u64);
 
-    /// Orders (sfence): empties the store buffer, and makes every write-back durable that this
-    /// thread issued before.
+    /// A fence (sfence): empties the store buffer and makes all earlier write-backs of this thread durable.
     fn fence(&self);
 
-    /// Declares everything up to this thread's last fence a commit and names its ticket.
+    /// Declares everything up to this thread's last fence a commit and returns its ticket.
     ///
     /// `Adr` and `Eadr` media make it durable at once. A medium that gathers commits (a log on a
     /// disk) makes it durable later.
     fn commit(&self) -> Ticket;
 
-    /// Every commit whose ticket is at most this one is durable. The oracle of a crash test asks
-    /// here, never its own log.
+    /// Every commit whose ticket is at most this one is durable. The oracle of a crash test relies on this, never on
+    /// its own log.
     fn durable(&self) -> Ticket;
 
-    /// Waits until `ticket` is durable. 'Durable at return' is a commit followed by this.
+    /// Waits until `ticket` is durable. A commit followed by this is 'durable at return'.
     ///
     /// A medium that makes each commit durable at once, as this default expects, has nothing to wait for.
     fn wait_durable(&self, ticket: Ticket) {

@@ -1,4 +1,4 @@
-//! What the code tells its medium about itself, and what the medium may change about the code.
+//! Information from the code for its medium, and faults that the medium plants in the code.
 
 use crate::{Scope, Step, Table};
 
@@ -8,12 +8,12 @@ use crate::{Scope, Step, Table};
 ///
 /// - **Nothing here changes what a program computes** on a medium without faults. A medium that neither counts nor
 ///   perturbs implements nothing, and every call compiles to nothing.
-/// - **Work is declared where it happens**: a simulator knows loads and stores, and learns here of the instructions
+/// - **Work is declared where it happens**: a simulator sees loads and stores, and learns here of the instructions
 ///   between them and of tables in volatile memory.
-/// - **A perturbed medium names one [`Step`]** that the code leaves out, moves or repeats. The pool then loses data, and
-///   a test that does not notice is no test.
+/// - **A perturbed medium names one [`Step`]** that the code leaves out, moves or repeats. The pool then loses data,
+///   and a test that does not notice this is worthless.
 pub trait Probe {
-    /// Whether nothing of value lies on this medium: it serves to show what a protocol costs or loses.
+    /// Whether the medium holds nothing of value and only shows what a protocol costs or loses.
     #[inline(always)]
     fn is_simulated(&self) -> bool {
         false
@@ -25,7 +25,7 @@ pub trait Probe {
         let _ = instructions;
     }
 
-    /// Says that a table is loaded from, so many bytes from its start. Free on media without time.
+    /// Declares a load from a table, `offset` bytes from its start. Free on media without time.
     #[inline(always)]
     fn table_load(&self, table: Table, offset: u64) {
         let _ = (table, offset);
@@ -49,8 +49,7 @@ pub trait Probe {
         false
     }
 
-    /// Whether the code is to leave this step out, which loses data. Only a medium that is made to lose
-    /// power ever says so.
+    /// Whether the code must leave this step out, which loses data. True only on a medium that is made to lose power.
     #[inline(always)]
     fn leaves_out(&self, step: &Step) -> bool {
         let _ = step;

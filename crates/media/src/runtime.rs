@@ -1,19 +1,19 @@
-//! What a program runs on besides persistent memory: volatile words, threads, waiting, clocks, randomness.
+//! The runtime beside persistent memory: volatile words, threads, waiting, clocks, randomness.
 
 use crate::{MediumError, Words};
 
-/// The third part of a medium: what keeps threads together.
+/// The third part of a medium: volatile words, threads and time.
 ///
 /// # What it promises
 ///
-/// - **Threads** belong to the medium. A simulated one runs simulated threads, one at a time, and switches at any
-///   operation of any part. So whoever holds a lock must expect others to find it held, and waits only through
-///   [`Runtime::pause`] and [`Runtime::wait_while`]: a lock of the operating system would block the one thread that
+/// - **Threads** belong to the medium. A simulated medium runs simulated threads, one at a time, and switches at any
+///   operation of any part. So a thread that holds a lock must expect others to find it held, and waits only through
+///   [`Runtime::pause`] and [`Runtime::wait_while`]: a lock of the operating system would block the one OS thread that
 ///   carries all simulated ones.
 /// - **Volatile words** are shared by all threads and ordered together with persistent memory: both go through one
-///   store buffer a thread.
-/// - **Clocks** move on while threads run or wait. They are simulated where threads are.
-/// - **Determinism**: where threads are simulated, one seed is one execution, randomness included.
+///   store buffer per thread.
+/// - **Clocks** advance while threads run or wait. They are simulated if threads are.
+/// - **Determinism**: if threads are simulated, a seed determines the execution, randomness included.
 ///
 /// # Crash
 ///
@@ -27,24 +27,23 @@ pub trait Runtime {
     /// Makes `count` volatile words, all zero.
     fn words(&self, count: usize) -> Self::Words;
 
-    /// Called before a lock of the heap is taken: a locked instruction on media that simulate them.
+    /// Called before a lock of the heap is taken. A medium that simulates locked instructions counts one.
     fn acquire_point(&self) {}
 
-    /// Called before a lock of the heap is released: on media that simulate store buffers, earlier
-    /// stores become visible first, as the release's own place in the buffer would make them.
+    /// Called before a lock of the heap is released. On media that simulate store buffers, earlier stores become
+    /// visible first, just as if the release itself went through the buffer.
     fn release_point(&self) {}
 
-    /// Waits a little; `attempt` counts the calls of one wait, so that a medium can spin first and
-    /// sleep later, the longer the longer the wait has lasted. For what is likely to end soon, and for what nobody
-    /// announces.
+    /// Waits a little. `attempt` counts the calls of one wait, so that a medium can spin first and later sleep, ever
+    /// longer. For waits that are likely to end soon, and for changes that nobody announces.
     fn pause(&self, attempt: u32);
 
-    /// Waits while word `index` holds `seen`, until `until_ns` at the latest ([`Runtime::now_ns`]; `u64::MAX` for ever).
-    /// Whoever changes the word calls [`Runtime::wake`] afterwards. The look and the beginning of the wait are one step,
-    /// so a change that is announced is never missed. Takes no processor time where time is real.
+    /// Waits while word `index` holds `seen`, at most until `until_ns` ([`Runtime::now_ns`]; `u64::MAX` for ever). A
+    /// thread that changes the word calls [`Runtime::wake`] afterwards. Comparing the word and starting to wait are one
+    /// step, so an announced change is never missed. Takes no processor time if time is real.
     ///
-    /// May return early, so the caller looks again. Values must differ in their lower 32 bits: media may compare no
-    /// more.
+    /// May return early, so the caller looks again. Values must differ in their lower 32 bits, because media may
+    /// compare no more.
     fn wait_while(&self, words: &Self::Words, index: usize, seen: u64, until_ns: u64) {
         let mut attempt = 0;
         while words.load(index) == seen && self.now_ns() < until_ns {
@@ -53,20 +52,20 @@ pub trait Runtime {
         }
     }
 
-    /// Ends the waits of all threads for word `index`, which the caller has changed.
+    /// Ends all threads' waits for word `index`, which the caller has changed.
     fn wake(&self, words: &Self::Words, index: usize) {
         let _ = (words, index);
     }
 
-    /// Monotonic nanoseconds; simulated where threads are.
+    /// Monotonic nanoseconds; simulated if threads are.
     fn now_ns(&self) -> u64;
 
-    /// Nanoseconds that the calling thread has computed; as [`Runtime::now_ns`] where nobody counts.
+    /// CPU time of the calling thread in nanoseconds, or [`Runtime::now_ns`] if the medium does not count it.
     fn cpu_ns(&self) -> u64 {
         self.now_ns()
     }
 
-    /// A random word; from the seed where one seed is one execution.
+    /// A random word. It comes from the seed if a seed determines the execution.
     fn random_u64(&self) -> u64;
 
     /// Starts a thread of this medium.
@@ -76,9 +75,9 @@ pub trait Runtime {
     /// Waits for a thread. Returns whether it ended without a panic.
     fn join(&self, thread: Self::Thread) -> bool;
 
-    /// Whether this is still the process that opened the medium, and not a forked child of it. A child shares what lies
-    /// below with its parent, and has none of the threads that may have held locks: it loads, stores and waits for
-    /// nothing, and may drop the medium. One load, where processes can fork.
+    /// Whether this is still the process that opened the medium, and not a forked child of it. A child shares the
+    /// memory below with its parent, and lacks the threads that may have held locks: it must not load, store or wait,
+    /// but may drop the medium. Costs one load if processes can fork.
     #[inline(always)]
     fn is_ours(&self) -> bool {
         true

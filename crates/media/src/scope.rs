@@ -1,8 +1,8 @@
-//! What time is spent on, so that a timed medium can draw a breakdown.
+//! The purposes of time spent, so that a timed medium can draw a breakdown.
 
 use crate::Probe;
 
-/// The purposes a breakdown tells apart (FFCCD, figures 5, 14 and 15).
+/// The purposes that a breakdown tells apart (FFCCD, figures 5, 14 and 15).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Scope {
     /// Copying an object to its destination.
@@ -23,8 +23,7 @@ pub enum Scope {
     Finish,
 }
 
-/// A table of the heap's own in volatile memory, which no [`crate::Words`] hold because nobody changes it while it
-/// is read.
+/// A table that the heap keeps in volatile memory outside [`crate::Words`], because nobody changes it while it is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Table {
     /// Which pages are emptied and filled.

@@ -17,18 +17,17 @@ use crate::MediumError;
 ///
 /// # Crash
 ///
-/// Reserved space that nothing was stored to may be missing after a crash; whoever reserves again gets it. A discard is
-/// durable after the next [`Space::sync`], or earlier.
+/// Reserved space may be missing after a crash if nothing was stored to it; reserving it again restores it. A discard
+/// is durable after the next [`Space::sync`], or earlier.
 pub trait Space {
-    /// What to call this medium in an error: the path of a file, where there is one.
+    /// The medium's name in errors: a file's path if it has one.
     fn name(&self) -> String;
 
-    /// Identifies the boot of the machine: differs after a power failure, stays the same after the
-    /// death of a process.
+    /// Identifies the boot of the machine: differs after a power failure, stays the same after the death of a process.
     fn boot_id(&self) -> [u8; 16];
 
-    /// Says which pool the medium holds, before anything is stored to it. From then on, while the medium lives, no other
-    /// one of the process may say the same, where one file can be a copy of another.
+    /// Declares which pool the medium holds, before anything is stored to it. If one file can be a copy of another, no
+    /// other medium of the process may declare this pool while the medium lives.
     ///
     /// Errors: [`MediumError::CopyIsOpen`]; nothing was stored.
     fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
@@ -47,24 +46,23 @@ pub trait Space {
         self.len() == 0
     }
 
-    /// Bytes up to which the medium may grow without being opened anew.
+    /// Bytes up to which the medium may grow without being reopened.
     fn capacity(&self) -> u64;
 
-    /// Makes the range usable: grows the medium if it must and allocates blocks on the device, so
-    /// that a store into it cannot fail. New bytes read as zeros. The range's length and start are
-    /// multiples of a frame. Space already allocated keeps its content.
+    /// Makes the range usable: grows the medium if necessary and allocates blocks on the device, so that a store into
+    /// the range cannot fail. New bytes read as zeros. The range's length and start are multiples of a frame. Space
+    /// already allocated keeps its content.
     ///
-    /// Errors: no space, beyond the capacity; the content is unchanged, the length too.
+    /// Errors: no space, beyond the capacity; content and length are unchanged.
     fn reserve(&self, at: VirtAddr, len: u64) -> Result<(), MediumError>;
 
-    /// Gives the blocks of a range back to the device; the range reads as zeros from then on and
-    /// must be reserved again before it is stored to. The range's length and start are multiples of
-    /// a frame. Durable after the next [`Space::sync`], or earlier: the caller must not need the
-    /// old content from the moment of the call.
+    /// Gives the blocks of a range back to the device. From then on the range reads as zeros, and it must be reserved
+    /// again before it is stored to. The range's length and start are multiples of a frame. Durable after the next
+    /// [`Space::sync`], or earlier: the caller must not need the old content once it makes the call.
     fn discard(&self, at: VirtAddr, len: u64) -> Result<(), MediumError>;
 
-    /// What [`Space::discard`] gives back at once: the blocks of whole aligned pieces of so many bytes, a power of two
-    /// and a frame at least. The rest of a range reads as zeros afterwards and keeps its blocks.
+    /// Bytes of the pieces that [`Space::discard`] gives back: it frees the blocks of whole, aligned pieces of this
+    /// length, a power of two and at least a frame. The rest of a range then reads as zeros and keeps its blocks.
     fn discard_bytes(&self) -> u64 {
         FRAME_BYTES
     }
@@ -76,12 +74,12 @@ pub trait Space {
     /// (msync and fsync). Concurrent stores may or may not be included.
     fn sync(&self) -> Result<(), MediumError>;
 
-    /// Makes a new medium, with all that it holds, found by its name, for good on return. Does nothing where it has
-    /// its name, or none.
+    /// Makes a new medium, with all its content, durable under its name. Does nothing if it already has its name, or
+    /// has none.
     ///
-    /// Errors: the name is taken by now, the device failed; the medium is as it was.
+    /// Errors: the name is taken by now, the device failed; the medium is unchanged.
     ///
-    /// Crash: before this returns, the name leads to nothing or to what was stored before the call.
+    /// Crash: before this returns, the name leads to nothing or to everything that was stored before the call.
     fn publish(&self) -> Result<(), MediumError> {
         Ok(())
     }
@@ -89,8 +87,8 @@ pub trait Space {
     /// Bytes of the device that are allocated to this medium.
     fn backed_bytes(&self) -> Result<u64, MediumError>;
 
-    /// Ranges of bytes that the device holds data for, ascending, with gaps between: what was never
-    /// stored to, and what was discarded, is missing. `None` where the medium cannot say.
+    /// Ranges of bytes for which the device holds data, ascending, with gaps between them. Bytes that were never stored
+    /// to, or were discarded, are missing. `None` if the medium cannot tell.
     fn data_ranges(&self) -> Result<Option<Vec<Range<u64>>>, MediumError> {
         Ok(None)
     }

@@ -1,4 +1,4 @@
-//! Volatile shared words: what the heap synchronises its threads with.
+//! Volatile shared words, with which the heap synchronises its threads.
 
 /// A fixed array of volatile 64-bit words, shared by all threads of a medium and lost in a crash.
 ///
@@ -24,13 +24,13 @@ pub trait Words: Send + Sync + 'static {
     fn store(&self, index: usize, value: u64);
     /// Exchanges word `index` for `value` and returns what it held.
     fn swap(&self, index: usize, value: u64) -> u64;
-    /// Stores `value`, and is a full barrier between the thread and those that use [`Words::store_heavy`]. Costs next
-    /// to nothing where the medium can have all threads pass a barrier.
+    /// Stores `value`, and is a full barrier with respect to threads that use [`Words::store_heavy`]. Costs next to
+    /// nothing if the medium can make all threads pass a barrier.
     #[inline(always)]
     fn store_light(&self, index: usize, value: u64) {
         self.swap(index, value);
     }
-    /// Stores `value`, and is a full barrier between the thread and all that use [`Words::store_light`]. May cost
+    /// Stores `value`, and is a full barrier with respect to threads that use [`Words::store_light`]. May cost
     /// microseconds.
     fn store_heavy(&self, index: usize, value: u64) {
         self.swap(index, value);

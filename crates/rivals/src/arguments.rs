@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::libpmemobj::Countable;
 
-/// What to type.
+/// The usage message.
 pub const USAGE: &str = "\
 usage: firn-rivals libpmemobj --dir DIR [--library libpmemobj.so.1]
        firn-rivals lmdb --dir DIR
@@ -12,7 +12,7 @@ usage: firn-rivals libpmemobj --dir DIR [--library libpmemobj.so.1]
 libpmemobj answers single operations, count_fences, defrag, and phases and two_threads of list, avl,
 red_black, string_swap and btree; lmdb and redb answer phases of map. Requests are lines of JSON on standard input.";
 
-/// Who is to be measured.
+/// The system to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RivalName {
     /// Intel's library of persistent objects.
@@ -30,12 +30,12 @@ const RIVALS: [(&str, RivalName); 3] = [
 ];
 
 impl RivalName {
-    /// What all of them are called.
+    /// The names of all rivals.
     pub fn names() -> Vec<&'static str> {
         RIVALS.iter().map(|(name, _)| *name).collect()
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         let found = RIVALS.iter().find(|(_, rival)| *rival == self);
         found.expect("every rival has a name").0
@@ -51,30 +51,30 @@ impl RivalName {
     }
 }
 
-/// What the process is to do.
+/// The process's task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Answer lines.
     Serve,
-    /// Run this operation under the eyes of the process that started this one.
+    /// Run this operation while the process that started this one traces it.
     Traced(Countable),
 }
 
-/// The command line, read.
+/// The parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// Who.
+    /// The rival.
     pub rival: RivalName,
-    /// Where pool files go.
+    /// The folder of pool files.
     pub dir: PathBuf,
-    /// What is given to dlopen.
+    /// The name passed to dlopen.
     pub library: String,
-    /// What to do.
+    /// The task.
     pub task: Task,
 }
 
 impl Arguments {
-    /// Reads the words after the program's name.
+    /// Parses the words after the program's name.
     ///
     /// Errors: a sentence that names the word that is wrong or missing.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {

@@ -7,7 +7,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::failure::Failure;
 
-/// What a timed part took.
+/// The time of a timed part.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     /// CPU time of the thread, or of all threads.
@@ -23,7 +23,7 @@ impl AddAssign for Times {
     }
 }
 
-/// Runs `part` and says what it took this thread.
+/// Runs `part` and measures its time in this thread.
 #[inline]
 pub fn timed(part: impl FnOnce() -> Result<(), Failure>) -> Result<Times, Failure> {
     let (wall, cpu) = (Instant::now(), thread_cpu()?);

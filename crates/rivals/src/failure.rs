@@ -1,4 +1,4 @@
-//! Why this rival could not do what it was asked.
+//! Why this rival could not carry out a request.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,19 +15,19 @@ pub enum Failure {
     /// The library is not on this machine.
     #[error("{name} not found: apt-get install libpmemobj1 ({said})")]
     NotInstalled {
-        /// What was given to dlopen.
+        /// The name passed to dlopen.
         name: String,
-        /// What dlopen answered.
+        /// The answer of dlopen.
         said: String,
     },
     /// The library lacks a function that every version in use has.
     #[error("{name} has no {function}: {said}")]
     NoFunction {
-        /// What was given to dlopen.
+        /// The name passed to dlopen.
         name: String,
         /// The function.
         function: &'static str,
-        /// What dlsym answered.
+        /// The answer of dlsym.
         said: String,
     },
     /// The library refused a call.
@@ -35,7 +35,7 @@ pub enum Failure {
     Refused {
         /// The function.
         call: &'static str,
-        /// What `pmemobj_errormsg` answered.
+        /// The answer of `pmemobj_errormsg`.
         said: String,
     },
     /// An earlier transaction of this pool was aborted.
@@ -44,23 +44,23 @@ pub enum Failure {
     /// A database refused a call.
     #[error("{doing} failed: {said}")]
     Database {
-        /// What was being done.
+        /// The action that failed.
         doing: &'static str,
-        /// What the database said.
+        /// The database's message.
         said: String,
     },
-    /// A structure does not hold what was put into it.
+    /// A structure does not hold the entries that were put into it.
     #[error("{structure} is wrong: {said}")]
     Wrong {
         /// The structure.
         structure: &'static str,
-        /// What was found, and what was expected.
+        /// The value found, and the one expected.
         said: String,
     },
     /// This rival has no such operation or structure.
     #[error("{0}")]
     Unknown(String),
-    /// The path cannot be handed to C.
+    /// The path cannot be passed to C.
     #[error("{}: the path holds a NUL byte", path.display())]
     Path {
         /// The path.
@@ -69,9 +69,9 @@ pub enum Failure {
     /// The system refused.
     #[error("{doing} failed: {source}")]
     Io {
-        /// What was being done.
+        /// The action that failed.
         doing: &'static str,
-        /// The system's own word.
+        /// The system's error.
         source: io::Error,
     },
     /// The thread's clock could not be read.
@@ -94,7 +94,7 @@ impl Failure {
         }
     }
 
-    /// A database refused what was being done.
+    /// A database refused an action.
     pub fn database(doing: &'static str) -> impl Fn(&dyn std::error::Error) -> Self {
         move |error| Self::Database {
             doing,
@@ -102,7 +102,7 @@ impl Failure {
         }
     }
 
-    /// A structure was asked to delete what it does not hold.
+    /// A structure was asked to delete an entry that it does not hold.
     #[cold]
     pub fn absent(structure: &'static str) -> Self {
         Self::Wrong {
@@ -122,7 +122,7 @@ impl Failure {
     }
 }
 
-/// What an error says, with what its sources say.
+/// An error's message, with those of its sources.
 fn sentence(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", sentence(source)),

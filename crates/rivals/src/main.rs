@@ -1,14 +1,12 @@
 //! A rival heap in a process of its own, measured on request.
 //!
-//! `firn-rivals libpmemobj --dir DIR` makes a pool in DIR (`lmdb` and `redb` make a database in
-//! it), prints one line of JSON that says who it
-//! is, and then answers each line of JSON on standard input with one line (see [`protocol`]). The
-//! bench starts it as a child and asks in turns with its own blocks, so that both are measured in
-//! one run on one machine. Nothing links this crate; libpmemobj is opened at run time, the databases
-//! are crates.
+//! `firn-rivals libpmemobj --dir DIR` makes a pool in DIR (`lmdb` and `redb` make a database in it) and prints one line
+//! of JSON that identifies it. Then it answers each line of JSON on standard input with one line (see [`protocol`]).
+//! The bench starts it as a child and alternates its requests with its own blocks, so that both are measured in one run
+//! on one machine. Nothing links this crate; libpmemobj is opened at run time, the databases are crates.
 //!
-//! Exit status: 0 after `quit` or the end of input, [`NOT_INSTALLED`] when the rival's library is
-//! not on the machine, 1 after any other failure.
+//! Exit status: 0 after `quit` or the end of input, [`NOT_INSTALLED`] if the rival's library is not on the machine, 1
+//! after any other failure.
 #![deny(unsafe_code)]
 
 mod arguments;

@@ -1,4 +1,4 @@
-//! Times a rig's operations: warm, in blocks, what is not the operation left out.
+//! Times a rig's operations: warmed up, in blocks, without their setup and cleanup.
 
 use std::sync::Barrier;
 use std::thread;
@@ -7,10 +7,10 @@ use crate::clock::{Times, timed};
 use crate::failure::Failure;
 use crate::libpmemobj::{Kind, Pool, Rig};
 
-/// Fewest and most operations of the warm-up, which is a tenth of the timed ones within them.
+/// Fewest and most operations of the warm-up; within these bounds it is a tenth of the timed ones.
 const WARM_UP: (u64, u64) = (64, 4096);
 
-/// Runs `count` operations, shared evenly by `threads` threads that each have a rig of their own.
+/// Runs `count` operations, shared evenly by `threads` threads with a rig each.
 pub fn measure(pool: &Pool<'_>, kind: Kind, count: u64, threads: u64) -> Result<Times, Failure> {
     let start = Barrier::new(threads as usize);
     thread::scope(|scope| {
@@ -43,12 +43,12 @@ fn worker(pool: &Pool<'_>, kind: Kind, count: u64, start: &Barrier) -> Result<Ti
         Ok(rig)
     };
     let rig: Result<Rig<'_>, Failure> = warm();
-    // A thread that failed still comes to the barrier, or the others would wait for ever.
+    // A thread that failed still waits at the barrier, or the others would wait for ever.
     start.wait();
     blocks(&mut rig?, count)
 }
 
-/// Runs `count` operations and adds up the time of the parts that are the operation.
+/// Runs `count` operations and adds up the time of the operations alone.
 fn blocks(rig: &mut Rig<'_>, count: u64) -> Result<Times, Failure> {
     let mut sum = Times::default();
     let mut left = count;

@@ -10,12 +10,12 @@ use crate::failure::Failure;
 use crate::libpmemobj::{Libpmemobj, Library, POOL_BYTES, Pool};
 use crate::protocol::{Answer, Complaint, Hello, Line, Request};
 
-/// Whoever is measured.
+/// A system that is measured.
 pub trait Rival {
-    /// Says who it is and what may be asked for.
+    /// Identifies itself, and lists the possible requests.
     fn hello(&self) -> Hello;
 
-    /// Does what is asked for, or says why not.
+    /// Carries out a request, or says why not.
     fn answer(&mut self, request: Request) -> Result<Answer, Failure>;
 }
 
@@ -34,7 +34,7 @@ pub fn serve(arguments: &Arguments) -> Result<(), Failure> {
 
 fn talk(mut rival: impl Rival) -> Result<(), Failure> {
     match exchange(&mut rival, io::stdin().lock(), io::stdout().lock()) {
-        // Whoever asked is gone: nobody is left to tell.
+        // The client is gone: nobody is left to tell.
         Err(gone) if gone.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(|source| Failure::Io {
             doing: "talking over the pipes",

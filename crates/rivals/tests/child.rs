@@ -1,5 +1,5 @@
-//! Does the child answer as the protocol says? Where libpmemobj is not installed, the tests that
-//! need it say so and pass; the databases are always there.
+//! Does the child answer as the protocol says? If libpmemobj is not installed, the tests that need it say so and pass;
+//! the databases are always there.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ const OPERATIONS: [&str; 10] = [
     "free_128",
 ];
 
-/// A directory of this test's own, in memory where there is such a place.
+/// A directory of this test's own, in memory if possible.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -75,7 +75,7 @@ struct Rival {
 }
 
 impl Rival {
-    /// Starts the child, `None` with the reason printed where its library is not installed.
+    /// Starts the child. If its library is not installed, prints the reason and returns `None`.
     fn start(dir: &Path) -> Option<Self> {
         Self::start_of("libpmemobj", dir)
     }
@@ -190,7 +190,7 @@ fn fences_are_counted_and_remembered() {
     rival.quit();
 }
 
-/// The answer to a request for phases, whose times are looked over.
+/// The answer to a request for phases, after a check of its times.
 fn phases(rival: &mut Rival, structure: &str, n: u64) -> Value {
     let answer = rival.ask(json!({"op": "phases", "structure": structure, "n": n, "seed": 3}));
     assert_eq!(answer["op"], "phases", "{answer}");
@@ -246,7 +246,7 @@ fn what_stays_is_packed() {
     for structure in ["avl", "string_swap"] {
         let answer = rival.ask(packed(structure));
         let number = |field: &str| answer[field].as_f64().expect("a number");
-        // Whoever already lies well stays.
+        // An object that lies well already stays.
         assert!((2000.0..=4000.0).contains(&number("moved")), "{answer}");
         assert!(
             (100.0..1e6).contains(&number("ns_cpu_per_moved")),
@@ -414,8 +414,8 @@ fn a_library_that_is_not_there_is_status_two_and_says_what_to_install() {
 fn a_foreign_setting_of_the_pmdk_does_not_reach_the_library() {
     let scratch = Scratch::new("environment");
     let mut command = command(&scratch.0);
-    // Each would end the child if it came through: the pool would not be taken for memory, or a
-    // setting that does not exist would be refused when the pool is made.
+    // Each would end the child if it came through: the pool would not be taken for memory, or a setting that does not
+    // exist would be refused when the pool is made.
     command
         .env("PMEM_IS_PMEM_FORCE", "0")
         .env("PMEMOBJ_CONF", "no.such.setting=1");

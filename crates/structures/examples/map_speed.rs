@@ -43,7 +43,7 @@ type AnyError = Box<dyn std::error::Error>;
 
 const VALUE: [u8; 100] = [7; 100];
 
-/// The map, seen through a guard or in a transaction.
+/// The map in a guard or a transaction.
 fn seen<'g, V: View<'g, Medium = Mapped>>(
     view: V,
     root: &Handle<MapRoot, Mapped>,
@@ -78,7 +78,7 @@ fn run(kind: &str, entries: u64) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// Gets each in a guard of its own, twice. How many it found.
+/// Gets each key in a guard of its own, twice. Returns how many it found.
 fn get(
     session: &mut Session<Mapped>,
     root: &Handle<MapRoot, Mapped>,
@@ -97,7 +97,7 @@ fn get(
     Ok(found)
 }
 
-/// Looks everything up in one guard, and goes over ranges. How many it found.
+/// Looks up all keys in one guard, and iterates over ranges. Returns how many it found.
 fn look(session: &mut Session<Mapped>, keys: &[Vec<u8>]) -> Result<usize, AnyError> {
     let (mut buffer, mut found) = (Vec::with_capacity(4096), 0);
     let count = keys.len() as u64;
@@ -133,7 +133,7 @@ fn look(session: &mut Session<Mapped>, keys: &[Vec<u8>]) -> Result<usize, AnyErr
     Ok(found)
 }
 
-/// Replaces all, removes and inserts all, and removes four of five.
+/// Replaces all entries, removes and inserts all, and removes four of five.
 fn change(
     session: &mut Session<Mapped>,
     root: &Handle<MapRoot, Mapped>,

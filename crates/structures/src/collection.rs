@@ -1,7 +1,7 @@
-//! What every collection is: an object of the pool that a root or a field names, under a lock of its own.
+//! The type of every collection: an object of the pool that a root or a field names, with a lock of its own.
 //!
-//! [`Collection`] opens, makes and locks one; a [`Protocol`] is the collection behind it. Each of this
-//! crate's collections is that type with one protocol: [`crate::Map`], [`crate::List`] and the others.
+//! [`Collection`] opens, makes and locks one; a [`Protocol`] implements it. Each of this crate's collections is that
+//! type with one protocol: [`crate::Map`], [`crate::List`] and the others.
 
 use firn_heap::{Error, Obj, RootKey, Tx, Untyped, View};
 use firn_media::Medium;
@@ -9,12 +9,12 @@ use firn_media::Medium;
 use crate::protocol::{Growing, Part, Protocol};
 use crate::reader::Reader;
 
-/// A collection, seen through a guard or a transaction. It is named by a root of the pool, or by a field
-/// that refers to its root object.
+/// A collection, seen through a guard or a transaction. A root of the pool names it, or a field that refers to its root
+/// object.
 ///
-/// Every function returns [`Error::Damaged`] or [`Error::WrongType`] for media that make no sense, in a
-/// transaction [`Error::Conflict`] where it would have to wait against the order of locks. A change that
-/// finds damage may be half made: let the transaction end with the error.
+/// Every function returns [`Error::Damaged`] or [`Error::WrongType`] for damaged media, and in a transaction
+/// [`Error::Conflict`] where it would have to wait against the order of locks. A change that finds damage may be
+/// incomplete: end the transaction with the error.
 ///
 /// Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 /// Concurrency: readers share the collection's lock, a writer has it alone until its transaction ends.
@@ -38,7 +38,7 @@ impl<'g, V: View<'g>, P: Protocol> Collection<'g, V, P> {
         Ok(view.find_root(root)?.map(Self::at))
     }
 
-    /// The collection at this object, which a field or a handle refers to.
+    /// The collection at this object, to which a field or a handle refers.
     #[inline]
     pub fn at(root: Obj<'g, P::Root, V>) -> Self {
         Self {
@@ -47,15 +47,15 @@ impl<'g, V: View<'g>, P: Protocol> Collection<'g, V, P> {
         }
     }
 
-    /// The object that stands for the collection: refer to it from a field, or make a handle of it.
+    /// The collection's root object, for a reference in a field, or a handle.
     pub fn object(&self) -> Obj<'g, P::Root, V> {
         self.root
     }
 
-    /// Takes the read lock until the returned value is dropped; everything can be read through it.
+    /// Takes the read lock until the returned value is dropped; everything can be read through that value.
     ///
-    /// In a guard, hold one at a time: a second lock that has to wait for a writer, who waits for
-    /// the first one, waits forever.
+    /// In a guard, hold one at a time: a second lock that has to wait for a writer waits forever if the writer waits
+    /// for the first.
     #[inline]
     pub fn read(&self) -> Result<Reader<'_, 'g, V, P>, Error> {
         let lock = self.root.view().lock_shared(self.lock)?;
@@ -72,8 +72,7 @@ impl<'g, V: View<'g>, P: Protocol> Collection<'g, V, P> {
         Ok(self.len()? == 0)
     }
 
-    /// Every invariant that does not hold, in sentences; none for a sound collection. In time linear in
-    /// what it holds.
+    /// Every violated invariant, in sentences; none for a sound collection. Takes linear time.
     pub fn check(&self) -> Result<Vec<String>, Error> {
         let _lock = self.root.view().lock_shared(self.lock)?;
         let mut findings = Vec::new();
@@ -130,18 +129,18 @@ impl<'t, M: Medium, P: Growing> Collection<'t, Tx<'t, M>, P> {
         }
     }
 
-    /// Makes an empty collection without a name: refer to its [`Collection::object`] from a field, or
-    /// it is reclaimed.
+    /// Makes an empty collection without a name: refer to its [`Collection::object`] from a field, or the collection is
+    /// reclaimed.
     ///
     /// Errors: the pool is full.
     pub fn new(tx: Tx<'t, M>) -> Result<Self, Error> {
         Ok(Self::at(tx.alloc(P::empty(tx, tx.new_lock_id()))?))
     }
 
-    /// Removes everything and gives all space back, in time linear in what there is.
+    /// Removes everything and gives all space back, in linear time.
     ///
-    /// All of it is one transaction, which remembers each object until it ends. Where that is too
-    /// much, remove piece by piece.
+    /// All of it is one transaction, which remembers each object until it ends. Where that is too much, remove elements
+    /// piece by piece.
     pub fn clear(&mut self) -> Result<(), Error> {
         self.lock()?;
         let root = self.root;

@@ -1,4 +1,4 @@
-//! Elements: byte strings, each an object that one place of an array refers to.
+//! Elements: byte strings, each an object to which one place of an array refers.
 
 use firn_heap::{Bytes, Error, Obj, Refs, Tx, TypeId, View};
 use firn_media::Medium;
@@ -24,9 +24,9 @@ pub(crate) fn sound<'g, V: View<'g>>(element: Element<'g, V>) -> Result<Element<
     Err(damaged("an element that is no array of bytes", element))
 }
 
-/// The element, which has to be there.
+/// The element, which must exist.
 ///
-/// Errors: it is not, `owner` is damaged; or another object lies there.
+/// Errors: it does not, so `owner` is damaged; or another object lies there.
 #[inline]
 pub(crate) fn present<'g, T, V: View<'g>>(
     element: Option<Element<'g, V>>,
@@ -56,10 +56,10 @@ pub(crate) fn alloc<'t, M: Medium>(
     tx.alloc_bytes(bytes)
 }
 
-/// Makes the element at `place` of an array these bytes, in place where their number stays. Returns
-/// whether there was one, which is appended to `old` if that is asked for.
+/// Replaces the element at `place` of an array by these bytes, in place if the length stays. Returns whether there was
+/// one, and appends it to `old` if requested.
 ///
-/// Errors: `bytes` are too many, the pool is full; the array is as before.
+/// Errors: `bytes` are too many, the pool is full; the array is unchanged.
 pub(crate) fn replace<'t, M: Medium>(
     array: Obj<'t, Refs<Bytes>, Tx<'t, M>>,
     place: usize,
@@ -85,7 +85,7 @@ pub(crate) fn replace<'t, M: Medium>(
     Ok(true)
 }
 
-/// Refuses an index that a sequence does not have.
+/// Refuses an index beyond a sequence.
 #[inline]
 pub(crate) fn check_index<'g, T, V: View<'g>>(
     index: u64,

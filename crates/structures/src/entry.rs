@@ -1,7 +1,7 @@
-//! The entry of a key, there or not, as the standard library's maps have it.
+//! The entry of a key, occupied or vacant, as in the standard library's maps.
 //!
-//! What is there is read when the entry is asked for; the collection's write lock is taken then, so it
-//! stays so until the transaction ends.
+//! The value is read when the entry is requested. That takes the collection's write lock, so the value stays current
+//! until the transaction ends.
 //!
 //! ```
 //! # use firn_heap::{Error, Pool, PoolOptions};
@@ -32,19 +32,19 @@ use crate::collection::Collection;
 use crate::protocol::Keyed;
 
 impl<'t, M: Medium, P: Keyed> Collection<'t, Tx<'t, M>, P> {
-    /// The entry of `key`, to look at it and change it. Takes the write lock.
+    /// The entry of `key`, for reading and changing it. Takes the write lock.
     ///
-    /// Errors: none but those of every function.
+    /// Errors: only those of every function.
     pub fn entry<'c, 'k>(&'c mut self, key: P::Key<'k>) -> Result<Entry<'c, 'k, 't, M, P>, Error> {
         Entry::of(self, key)
     }
 }
 
-/// The entry of a key, which is there or is not.
+/// The entry of a key, occupied or vacant.
 pub enum Entry<'c, 'k, 't, M: Medium, P: Keyed> {
-    /// It is there.
+    /// The key is there.
     Occupied(OccupiedEntry<'c, 'k, 't, M, P>),
-    /// It is not there.
+    /// The key is not there.
     Vacant(VacantEntry<'c, 'k, 't, M, P>),
 }
 
@@ -89,7 +89,7 @@ impl<'c, 'k, 't, M: Medium, P: Keyed> Entry<'c, 'k, 't, M, P> {
         self.or_insert_with(|| value.to_vec())
     }
 
-    /// Inserts what `make` makes if the key is not there.
+    /// Inserts the result of `make` if the key is not there.
     ///
     /// Errors: as the collection's `insert`.
     pub fn or_insert_with(
@@ -112,7 +112,7 @@ impl<'c, 'k, 't, M: Medium, P: Keyed> Entry<'c, 'k, 't, M, P> {
         Ok(self)
     }
 
-    /// Makes `value` the key's, whether or not it has another.
+    /// Sets the key's value, whether or not it has one.
     ///
     /// Errors: as the collection's `insert`.
     pub fn insert_entry(self, value: &[u8]) -> Result<OccupiedEntry<'c, 'k, 't, M, P>, Error> {
@@ -134,12 +134,12 @@ impl<'k, 't, M: Medium, P: Keyed> OccupiedEntry<'_, 'k, 't, M, P> {
         &self.value
     }
 
-    /// The value, to keep.
+    /// The value, as an owned vector.
     pub fn into_value(self) -> Vec<u8> {
         self.value
     }
 
-    /// Replaces the value. Returns what was there.
+    /// Replaces the value. Returns the old one.
     ///
     /// Errors: as the collection's `insert`; the value stays.
     pub fn insert(&mut self, value: &[u8]) -> Result<Vec<u8>, Error> {
@@ -147,7 +147,7 @@ impl<'k, 't, M: Medium, P: Keyed> OccupiedEntry<'_, 'k, 't, M, P> {
         Ok(core::mem::replace(&mut self.value, value.to_vec()))
     }
 
-    /// Changes the value. Where it comes out the same, nothing is stored.
+    /// Changes the value. If the result is equal, nothing is stored.
     ///
     /// Errors: as the collection's `insert`; the value stays.
     pub fn modify(&mut self, change: impl FnOnce(&mut Vec<u8>)) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Looking up and changing by key: what every collection with keys, or with places, has alike.
+//! Looking up and changing by key: the common functions of all collections with keys or indices.
 
 use firn_heap::{Error, Tx, View};
 use firn_media::Medium;
@@ -12,8 +12,8 @@ impl<'g, V: View<'g>, P: Lookup> Collection<'g, V, P> {
         self.read()?.get(key)
     }
 
-    /// Appends the value of `key`, or the element at that index, to `into`, without another allocation
-    /// if that has room. Returns whether there is one.
+    /// Appends the value of `key`, or the element at that index, to `into`, without another allocation if it has room.
+    /// Returns whether there is one.
     #[inline]
     pub fn get_into(&self, key: P::Key<'_>, into: &mut Vec<u8>) -> Result<bool, Error> {
         self.read()?.get_into(key, into)
@@ -40,17 +40,16 @@ impl<'g, V: View<'g>, P: InOrder> Collection<'g, V, P> {
 }
 
 impl<'t, M: Medium, P: Keyed> Collection<'t, Tx<'t, M>, P> {
-    /// Inserts, or replaces the value of a key that is there. Returns whether it replaced one.
+    /// Inserts, or replaces the value of an existing key. Returns whether it replaced one.
     ///
-    /// Errors: key or value too large ([`Error::ObjectTooLarge`]), the pool is full; the collection is
-    /// as before.
+    /// Errors: key or value too large ([`Error::ObjectTooLarge`]), the pool is full; the collection is unchanged.
     #[inline]
     pub fn insert(&mut self, key: P::Key<'_>, value: &[u8]) -> Result<bool, Error> {
         self.lock()?;
         P::insert(Part(self.root), key, value, None)
     }
 
-    /// Inserts, or replaces the value of a key that is there, which is returned.
+    /// Inserts, or replaces the value of an existing key and returns the old one.
     ///
     /// Errors: as [`Collection::insert`].
     pub fn replace(&mut self, key: P::Key<'_>, value: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -77,8 +76,8 @@ impl<'t, M: Medium, P: Keyed> Collection<'t, Tx<'t, M>, P> {
         Ok(there.then_some(old))
     }
 
-    /// Makes the value of `key` what `change` makes of it: it is given the value, `None` if the key is
-    /// not there, and returns the new one, `None` to remove the key. Returns whether the key was there.
+    /// Replaces the value of `key` by the result of `change`, which gets the old value, or `None` if the key is not
+    /// there, and returns `None` to remove the key. Returns whether the key was there.
     ///
     /// Errors: as [`Collection::insert`].
     pub fn update(

@@ -12,22 +12,22 @@
 //! strings       byte strings by position, of a fixed number
 //! ```
 //!
-//! What they have alike has one home. Each is a [`Collection`], and adds its [`Protocol`].
+//! Their common parts are shared. Each is a [`Collection`], and adds its [`Protocol`].
 //!
 //! ```text
 //! collection    opening, making, locking        keyed     getting, inserting, removing by key
 //! reader        reading and iterating           entry     the entry of a key, there or not
-//! protocol      what each adds                  tree      what the three trees have in common
+//! protocol      the parts of each               tree      the common parts of the three trees
 //! ```
 //!
 //! A collection is an object of the pool. A value of [`Map`], [`List`] and the others names it inside
 //! one guard or transaction; its reading functions work in both, and see a transaction's own changes.
-//! What changes a collection takes its write lock to the end of the transaction.
+//! Functions that change a collection take its write lock to the end of the transaction.
 //!
-//! Each is found by the name of its root, or faster by a [`RootHandle`](firn_heap::RootHandle), which a program makes once
-//! and all its operations use.
+//! A collection is found by the name of its root, or faster by a [`RootHandle`](firn_heap::RootHandle), which a program
+//! makes once and uses in all its operations.
 //!
-//! Every function answers damaged media with an error, never with a panic or an endless loop.
+//! For damaged media every function returns an error; none panics or loops endlessly.
 //!
 //! ```
 //! # use firn_heap::{Error, Pool, PoolOptions};
@@ -88,8 +88,8 @@ pub use red_black::RedBlackTree;
 pub use strings::StringArray;
 pub use vector::Vector;
 
-/// A stored length, or the number of smallest objects that the pool has room for if that is less: a
-/// damaged length does not make a walk endless.
+/// A stored length, limited by the number of smallest objects for which the pool has room: so a damaged length does not
+/// make a walk endless.
 fn plausible_len<'g, V: firn_heap::View<'g>>(view: V, len: u64) -> u64 {
     const SMALLEST_BYTES: u64 = 16;
     len.min(firn_media::Space::len(view.medium()) / SMALLEST_BYTES)

@@ -1,13 +1,13 @@
-//! What collections are to [`Collection`](crate::Collection): the traits that each of them implements, as far
-//! as it has what they say.
+//! The traits through which [`Collection`](crate::Collection) uses its collections; each collection implements those
+//! that apply to it.
 //!
 //! ```text
 //! Protocol     all of them                     Walk, WalkBack         going over everything
-//! Growing      empty when they are new         Spot, NumberedSpot     where a value lies
+//! Growing      empty when they are new         Spot, NumberedSpot     places of values
 //! Lookup       values by key or by index
 //! Keyed        maps; InOrder: ordered ones
 //! ```
-//! Protocols are closed: their functions are this crate's own.
+//! Protocols are closed: only this crate calls their functions.
 
 use firn_heap::{Bytes, Error, Field, Obj, Stored, Tx, View};
 use firn_media::Medium;
@@ -15,15 +15,15 @@ use firn_media::Medium;
 /// Findings after which a check ends.
 pub(crate) const MAX_FINDINGS: usize = 100;
 
-/// What a collection adds to [`Collection`](crate::Collection): what lies on media, and how it is gone through.
-/// Closed: its functions are called under the collection's lock.
+/// What a collection adds to [`Collection`](crate::Collection): its objects on media, and iterating over them. Closed:
+/// its functions are called under the collection's lock.
 pub trait Protocol: sealed::Sealed + Sized + 'static {
-    /// What the collection's name refers to.
+    /// The collection's root object.
     type Root: Stored;
-    /// What a reader looks up once and keeps.
+    /// State that a reader looks up once and keeps.
     #[doc(hidden)]
     type AtHand<'g, V: View<'g>>: Copy;
-    /// A position that goes over everything.
+    /// A position for iterating over all elements.
     #[doc(hidden)]
     type Walk<'g, V: View<'g>>: Walk;
 
@@ -38,8 +38,8 @@ pub trait Protocol: sealed::Sealed + Sized + 'static {
     #[doc(hidden)]
     fn walk<'g, V: View<'g>>(root: Part<'g, Self::Root, V>) -> Self::Walk<'g, V>;
 
-    /// Looks at everything. Ends at the first finding behind which the rest cannot be trusted, with an
-    /// error if it cannot go on.
+    /// Checks everything. Ends at the first finding after which the rest cannot be trusted, with an error if it cannot
+    /// go on.
     #[doc(hidden)]
     fn check<'g, V: View<'g>>(
         root: Part<'g, Self::Root, V>,
@@ -47,13 +47,13 @@ pub trait Protocol: sealed::Sealed + Sized + 'static {
     ) -> Result<(), Error>;
 }
 
-/// A collection that is empty when it is made, and can be emptied again.
+/// A collection that is made empty, and can be emptied again.
 pub trait Growing: Protocol {
     /// The root of an empty one.
     #[doc(hidden)]
     fn empty<M: Medium>(tx: Tx<'_, M>, lock: u64) -> Self::Root;
 
-    /// Unlinks and frees everything but the root object, and says in it that there is nothing.
+    /// Unlinks and frees everything except the root object, and marks that as empty.
     #[doc(hidden)]
     fn clear<'t, M: Medium>(root: Part<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error>;
 }
@@ -62,7 +62,7 @@ pub trait Growing: Protocol {
 pub trait Lookup: Protocol {
     /// A key.
     type Key<'k>: Copy;
-    /// Where a value is that was looked up.
+    /// Where a looked-up value is.
     #[doc(hidden)]
     type Found<'g, V: View<'g>>: Spot;
 
@@ -77,7 +77,7 @@ pub trait Lookup: Protocol {
 
 /// A map: a collection whose keys are its own, and are inserted and removed.
 pub trait Keyed: Lookup + Growing {
-    /// Inserts or replaces; appends what it replaced to `old`. Returns whether it replaced.
+    /// Inserts or replaces; appends the replaced value to `old`. Returns whether it replaced.
     #[doc(hidden)]
     fn insert<'t, M: Medium>(
         root: Part<'t, Self::Root, Tx<'t, M>>,
@@ -94,7 +94,7 @@ pub trait Keyed: Lookup + Growing {
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error>;
 
-    /// Makes the value what `change` makes of it. Returns whether the key was there.
+    /// Replaces the value by the result of `change`. Returns whether the key was there.
     #[doc(hidden)]
     fn update<'t, M: Medium>(
         root: Part<'t, Self::Root, Tx<'t, M>>,
@@ -134,19 +134,19 @@ pub trait InOrder: Keyed {
     ) -> Result<Option<Self::OwnedEntry>, Error>;
 }
 
-/// A position that goes over what a collection holds. It ends, or fails, on any media.
+/// A position for iterating over a collection. It ends, or fails, on any media.
 pub trait Walk {
-    /// What it comes by.
+    /// What it yields.
     #[doc(hidden)]
     type Found;
-    /// That, as it is handed out while a reader lives.
+    /// The yielded item, as a reader returns it.
     type Item<'r>;
 
-    /// Goes on to the next one; `None` at the end.
+    /// Moves to the next item; `None` at the end.
     #[doc(hidden)]
     fn step(&mut self) -> Result<Option<Self::Found>, Error>;
 
-    /// Has nothing left from now on.
+    /// Ends the iteration from now on.
     #[doc(hidden)]
     fn end(&mut self);
 
@@ -154,9 +154,9 @@ pub trait Walk {
     fn item<'r>(found: Self::Found) -> Self::Item<'r>;
 }
 
-/// A position that goes over it from the other end too.
+/// A position for iterating from the other end, too.
 pub trait WalkBack: Walk {
-    /// Goes on to the last one of what is left; `None` at the end.
+    /// Moves to the last remaining item; `None` at the end.
     #[doc(hidden)]
     fn step_back(&mut self) -> Result<Option<Self::Found>, Error>;
 }
@@ -171,16 +171,16 @@ pub trait Spot: Copy {
     fn value_len(self) -> Result<usize, Error>;
 }
 
-/// Where a value lies that has a number for a key.
+/// Where a value with a number as its key lies.
 pub trait NumberedSpot: Spot {
     /// The key.
     #[doc(hidden)]
     fn key(self) -> u64;
 }
 
-/// An object of a collection, closed: outside this crate nobody makes one of these or gets at what is in it.
-/// So nobody else calls a protocol's functions, which leave the lock to the caller, and nobody comes to refer
-/// to what a collection frees (see `reclaim.rs`).
+/// An object of a collection, closed: no code outside this crate can make one or reach its content. So no other code
+/// calls a protocol's functions, which leave the lock to the caller, or keeps a reference to an object that a
+/// collection frees (see `reclaim.rs`).
 #[doc(hidden)]
 pub struct Part<'g, T, V: View<'g>>(pub(crate) Obj<'g, T, V>);
 

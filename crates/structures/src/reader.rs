@@ -1,4 +1,4 @@
-//! Reading under a lock that is held: a reader, iterations, and what these come by.
+//! Reading under a held lock: a reader, iterations, and their items.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -13,7 +13,7 @@ pub struct Reader<'c, 'g, V: View<'g>, P: Protocol> {
     pub(crate) root: Obj<'g, P::Root, V>,
     pub(crate) at_hand: P::AtHand<'g, V>,
     _lock: ReadLock<'g, V::Medium>,
-    /// A transaction cannot change the collection through the value that this was made of.
+    /// Keeps a transaction from changing the collection through the value from which this was made.
     of: PhantomData<&'c ()>,
 }
 
@@ -58,8 +58,8 @@ impl<'g, V: View<'g>, P: Lookup> Reader<'_, 'g, V, P> {
         Ok(self.get_into(key, &mut value)?.then_some(value))
     }
 
-    /// Appends the value of `key`, or the element at that index, to `into`, without another allocation
-    /// if that has room. Returns whether there is one.
+    /// Appends the value of `key`, or the element at that index, to `into`, without another allocation if it has room.
+    /// Returns whether there is one.
     #[inline]
     pub fn get_into(&self, key: P::Key<'_>, into: &mut Vec<u8>) -> Result<bool, Error> {
         match self.look_up(key)? {
@@ -88,7 +88,7 @@ impl<'g, V: View<'g>, P: InOrder> Reader<'_, 'g, V, P> {
     }
 }
 
-/// What a collection holds, one after the other. After an error there is nothing further.
+/// The items of a collection, one after the other. After an error there are no more.
 pub struct Iter<'r, W> {
     pub(crate) walk: W,
     of: PhantomData<&'r ()>,

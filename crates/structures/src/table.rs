@@ -1,12 +1,12 @@
 //! A table: an array of references that grows and shrinks at its end without being copied.
 //!
-//! It is a tree of arrays of [`FANOUT`] references each, the lowest of which hold the table's own.
-//! A place is found by the digits of its index, so in a number of steps that is at most
-//! [`MAX_HEIGHT`] in the largest pool, three with sixteen million places. No array is larger than a
-//! transaction logs without a further fence, and all of them can be moved.
+//! It is a tree of arrays of [`FANOUT`] references each; the lowest arrays hold the table's own references. The digits
+//! of an index lead to its place, so in at most [`MAX_HEIGHT`] steps in the largest pool, and three with sixteen
+//! million places. No array is larger than the objects that a transaction logs without a further fence, and all of them
+//! can be moved.
 //!
-//! A table that shrinks keeps one array of the lowest level more than it needs, so that a program
-//! that goes back and forth at an array's end does not allocate it each time.
+//! A table that shrinks keeps one spare array of the lowest level, so that a program that goes back and forth at an
+//! array's end does not allocate it each time.
 //!
 //! Source: the bit-mapped vector tries of Bagwell ("Ideal Hash Trees", 2001), with another fanout.
 
@@ -18,11 +18,11 @@ use firn_media::Medium;
 use crate::element::damaged;
 use crate::reclaim::free_unlinked;
 
-/// References of an array: as many as fit a logged object of 2 KiB beside header and length.
+/// References of an array: as many as fit into a logged object of 2 KiB besides header and length.
 pub(crate) const FANOUT: usize = 254;
 /// Levels of a table, far more than any pool has room for.
 pub(crate) const MAX_HEIGHT: usize = 5;
-/// Places left in an array when the spare one behind it is freed.
+/// Places left in an array when the spare array behind it is freed.
 const SPARE_AT: u64 = FANOUT as u64 / 2;
 
 /// A table, whose topmost array and height are fields of `root`.
@@ -33,10 +33,10 @@ pub(crate) struct Table<'g, R, T: Target, V: View<'g>> {
     pub(crate) height: Field<R, u64>,
 }
 
-/// An array of the tree. Above the lowest level it refers to others of its kind.
+/// An array of the tree. Above the lowest level it refers to other arrays.
 pub(crate) type Array<'g, T, V> = Obj<'g, Refs<T>, V>;
 
-/// What lies in a place of an array above the lowest level.
+/// The reference at a place of an array above the lowest level.
 fn child_field<T: Target>(place: usize) -> Field<Refs<T>, Ref<Refs<T>>> {
     Field::at_offset((1 + place as u32) * 8)
 }
@@ -57,7 +57,7 @@ fn child<'g, T: Target, V: View<'g>>(
     array.follow(child_field(place)).map(sound).transpose()
 }
 
-/// The place within its array, in each level from the lowest.
+/// The place of an index within its array, on each level from the lowest.
 #[inline]
 fn digits(index: u64) -> [usize; MAX_HEIGHT] {
     let mut rest = index;
@@ -68,7 +68,7 @@ fn digits(index: u64) -> [usize; MAX_HEIGHT] {
     })
 }
 
-/// Places of a table of so many levels.
+/// Places of a table with `height` levels.
 const fn capacity(height: usize) -> u64 {
     (FANOUT as u64).pow(height as u32)
 }
@@ -96,7 +96,7 @@ impl<'g, R, T: Target, V: View<'g>> Table<'g, R, T, V> {
         }
     }
 
-    /// The array of the lowest level that `index` lies in; `None` if the table does not reach there.
+    /// The array of the lowest level that contains `index`; `None` if the table does not reach there.
     #[inline(always)]
     pub(crate) fn array(&self, index: u64) -> Result<Option<Array<'g, T, V>>, Error> {
         let height = self.height()?;
@@ -120,9 +120,9 @@ impl<'g, R, T: Target, V: View<'g>> Table<'g, R, T, V> {
         Ok(self.array(index)?.and_then(|a| a.get(place_of(index))))
     }
 
-    /// Hands every array to `each`, with its level, after those below it.
+    /// Passes every array to `each`, with its level, after the arrays below it.
     ///
-    /// Errors: an array is reached twice; what `each` returns.
+    /// Errors: an array is reached twice; the errors of `each`.
     pub(crate) fn visit(
         &self,
         each: &mut impl FnMut(Array<'g, T, V>, usize) -> Result<(), Error>,
@@ -133,7 +133,7 @@ impl<'g, R, T: Target, V: View<'g>> Table<'g, R, T, V> {
         }
     }
 
-    /// Looks at every array: those of the first `len` places are there, and no more than one other.
+    /// Checks every array: those of the first `len` places exist, and at most one other.
     pub(crate) fn check(&self, len: u64, findings: &mut Vec<String>) -> Result<(), Error> {
         let mut lowest = 0;
         self.visit(&mut |_, level| {
@@ -174,10 +174,10 @@ fn visit_below<'g, T: Target, V: View<'g>>(
 }
 
 impl<'t, R, T: Target, M: Medium> Table<'t, R, T, Tx<'t, M>> {
-    /// The array of the lowest level that `index` lies in, made if the table does not reach there.
-    /// Every index below it is the table's already.
+    /// The array of the lowest level that contains `index`, made if the table does not reach there. The table already
+    /// has every lower index.
     ///
-    /// Errors: the pool is full; the table is as before.
+    /// Errors: the pool is full; the table is unchanged.
     #[inline]
     pub(crate) fn reach(&self, index: u64) -> Result<Array<'t, T, Tx<'t, M>>, Error> {
         match self.array(index)? {
@@ -216,8 +216,8 @@ impl<'t, R, T: Target, M: Medium> Table<'t, R, T, Tx<'t, M>> {
         Ok(array)
     }
 
-    /// Gives space back; to be called whenever the table's length has become one less, and is `len`.
-    /// What lies behind is null. At most an array for each level is freed.
+    /// Gives space back; to be called whenever the table's length has decreased by one, to `len`. The references behind
+    /// it are null. At most one array per level is freed.
     #[inline]
     pub(crate) fn shrink(&self, len: u64) -> Result<(), Error> {
         if len % FANOUT as u64 != SPARE_AT {
@@ -226,7 +226,7 @@ impl<'t, R, T: Target, M: Medium> Table<'t, R, T, Tx<'t, M>> {
         self.free_spare((len / FANOUT as u64 + 1) * FANOUT as u64)
     }
 
-    /// Frees the array of the lowest level that begins with `index`, and what is empty without it.
+    /// Frees the array of the lowest level that begins with `index`, and the arrays that become empty.
     #[cold]
     fn free_spare(&self, index: u64) -> Result<(), Error> {
         let tx = self.root.view();
@@ -256,7 +256,7 @@ impl<'t, R, T: Target, M: Medium> Table<'t, R, T, Tx<'t, M>> {
         self.lower(height)
     }
 
-    /// Takes levels off the top that hold nothing but the way down.
+    /// Removes levels from the top that have a single child.
     fn lower(&self, mut height: usize) -> Result<(), Error> {
         while height > 1 {
             let top = self.top()?;
@@ -274,9 +274,9 @@ impl<'t, R, T: Target, M: Medium> Table<'t, R, T, Tx<'t, M>> {
         Ok(())
     }
 
-    /// Frees every array. What they refer to `each` is told, once for every reference.
+    /// Frees every array. `each` gets every reference of the lowest level, once.
     ///
-    /// Errors: the table is damaged; what `each` returns.
+    /// Errors: the table is damaged; the errors of `each`.
     pub(crate) fn free(
         &self,
         mut each: impl FnMut(Obj<'t, T, Tx<'t, M>>) -> Result<(), Error>,

@@ -1,10 +1,9 @@
-//! Is every legal crash image of every sequence of up to two operations recoverable, crashes inside
-//! recovery included?
+//! Is every legal crash image of every sequence of up to two operations recoverable, with crashes inside recovery?
 //!
-//! Three keys; insert, update (an insert of a key that is there), remove, and each of them aborted.
-//! One key is there from the start, so that every sequence of one or two operations occurs. In the
-//! binary trees there are four, so that an insert or a removal rotates. A vector and a queue hold the key
-//! as an element's first byte; a queue's removal takes the first element, whatever the key.
+//! Three keys; insert, update (an insert of an existing key), remove, and each of them aborted. One key exists from the
+//! start, so that every sequence of one or two operations occurs. In the binary trees four exist, so that an insert or
+//! a removal rotates. A vector and a queue hold the key as an element's first byte; a queue's removal takes the first
+//! element, whatever the key.
 
 use std::cell::RefCell;
 
@@ -40,10 +39,10 @@ const OPS: [Op; 9] = [
     Op::AbortedRemove(2),
 ];
 
-/// The key that is there from the start.
+/// The key that exists from the start.
 const PRESENT: [u8; 1] = [2];
 
-/// The trees' own: one fewer, and what they begin with.
+/// The operations of the trees: one fewer; and the keys that exist from the start.
 const TREE_OPS: [Op; 8] = [
     Op::Insert(50),
     Op::Insert(15),
@@ -80,7 +79,7 @@ impl Kind {
     fn present(self) -> &'static [u8] {
         match self {
             Self::Avl | Self::RedBlack => &TREE_PRESENT,
-            // A leaf that splits has more images than can be tried: see the test of that.
+            // A leaf that splits has more images than can be tried: a test of its own covers that.
             Self::Inline => &TREE_PRESENT[..2],
             _ => &PRESENT,
         }
@@ -123,7 +122,7 @@ fn split(element: &[u8]) -> (u8, Vec<u8>) {
     (element[0], element[1..].to_vec())
 }
 
-/// Where a vector holds the key.
+/// The position of the key in a vector.
 fn position<'t>(vector: &Vector<'t, Tx<'t, Crash>>, key: u8) -> Result<Option<u64>, Error> {
     for index in 0..vector.len()? {
         if vector.get(index)?.is_some_and(|e| e[0] == key) {
@@ -133,7 +132,7 @@ fn position<'t>(vector: &Vector<'t, Tx<'t, Crash>>, key: u8) -> Result<Option<u6
     Ok(None)
 }
 
-/// A key of a map: an entry says the length of one, and of the others, of eight bytes, it does not.
+/// A key of a map: the entry of one stores its length; the others have eight bytes, and their entries do not.
 fn name(key: u8) -> Vec<u8> {
     let bytes = u64::from(key).to_le_bytes();
     bytes[..if key == 1 { 1 } else { 8 }].to_vec()
@@ -234,7 +233,7 @@ fn model(kind: Kind, content: &mut Content, op: Op, number: u8) {
     }
 }
 
-/// Everything that an iteration comes by.
+/// Everything that an iteration yields.
 fn content<T>(
     items: impl Iterator<Item = Result<T, Error>>,
     pair: impl Fn(T) -> Result<(u8, Vec<u8>), Error>,
@@ -242,14 +241,14 @@ fn content<T>(
     items.map(|item| pair(item?)).collect()
 }
 
-/// What is wrong with a tree, and its content.
+/// A tree's defects, and its content.
 fn read_tree<'g, V: View<'g>, K: tree::Kind>(view: V) -> Result<(Vec<String>, Content), Error> {
     let tree = Tree::<_, K>::open(view, "it")?;
     let numbered = content(tree.read()?.iter(), |e| Ok((e.key() as u8, e.value()?)))?;
     Ok((tree.check()?, numbered))
 }
 
-/// What is wrong with the structure, and its content.
+/// The structure's defects, and its content.
 fn read_any<'g, V: View<'g>>(kind: Kind, view: V) -> Result<(Vec<String>, Content), Error> {
     let named = |(key, value): (Vec<u8>, _)| (key[0], value);
     Ok(match kind {
@@ -292,7 +291,7 @@ fn read_any<'g, V: View<'g>>(kind: Kind, view: V) -> Result<(Vec<String>, Conten
     })
 }
 
-/// The content, or what is wrong with the structure.
+/// The structure's content, or its defects.
 fn read(kind: Kind, session: &mut Session<Crash>) -> Result<Content, String> {
     let read = session.read(|view| read_any(kind, view));
     let (wrong, content) = read.map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! Opening a pool whatever its content is called, to look at all of it.
+//! Opening a pool to look at all of it, whatever its content is called.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use firn_media::Space;
 
 use crate::{Progress, ToolError};
 
-/// What becomes of a pool that was open on an ordinary file when the machine died.
+/// How to handle a pool that was open on an ordinary file when the machine died.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Torn {
     /// It is refused.
@@ -48,8 +48,7 @@ pub(crate) fn open_any(
     }
 }
 
-/// Opens the pool for changes, whatever its content is called, and tells what lives in it. A pool that was not closed
-/// is recovered and traced.
+/// Opens the pool for changes, whatever its content is called. A pool that was not closed is recovered and traced.
 ///
 /// Errors: no such file, in use, no pool, damaged.
 pub fn open_to_change(
@@ -60,7 +59,7 @@ pub fn open_to_change(
     let mut medium = Mapped::open(path, mapped)?;
     let own = own_options(&medium)?;
     if own.log == LogKind::Undo {
-        // What a crash interrupted ends by the rules under which it began; then nothing holds an address any more.
+        // Interrupted work is completed by the rules under which it began; then no address is held any more.
         let pool = Pool::open(medium, &own)?;
         tell_conversion(&pool, progress);
         pool.close().map_err(ToolError::pool(path))?;
@@ -79,8 +78,8 @@ pub fn open_to_change(
     Ok(pool)
 }
 
-/// How the pool on `medium` is opened on its program's behalf: with the log that it was left with, whatever its content
-/// is called. The end of an interrupted collection heals pairs of words, and keeps addresses, where that is an undo log.
+/// Options to open the pool on `medium` on its program's behalf: with the log that it was left with, whatever its
+/// content is called. With an undo log, completing an interrupted collection heals pairs of words and keeps addresses.
 ///
 /// Errors: not a pool, damaged.
 pub(crate) fn own_options(medium: &Mapped) -> Result<PoolOptions, ToolError> {
@@ -94,7 +93,7 @@ pub(crate) fn own_options(medium: &Mapped) -> Result<PoolOptions, ToolError> {
     })
 }
 
-/// Says that a pool was of an older version, if it was.
+/// Reports that a pool was of an older version, if it was.
 pub(crate) fn tell_conversion(pool: &Pool<Mapped>, progress: &mut dyn Progress) {
     if let Some(from) = pool.converted_from() {
         let (name, to) = (pool.medium().name(), pool.format_version());

@@ -1,4 +1,4 @@
-//! Whether a pool is sound, and the collections in it.
+//! Whether a pool and the collections in it are sound.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::any::{Torn, open_any};
 use crate::{Progress, ToolError};
 
-/// What the checker says.
+/// The checker's result.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
     /// Whether nothing was found.
@@ -33,12 +33,12 @@ pub struct CheckReport {
     pub findings: Vec<String>,
 }
 
-/// Checks the pool in `path`, whatever it holds: tables, headers, types, references, allocation, and
-/// every collection that a root names. A pool that was closed is only read. One that was not is
-/// recovered first, as any open would; one that was open when the machine died is recovered and
-/// checked in memory, and its file stays as it is. That no open takes it is the first finding then.
+/// Checks the pool in `path`, whatever it holds: tables, headers, types, references, allocation, and every collection
+/// that a root names. A pool that was closed is only read. Any other is recovered first, as by any open. A pool that
+/// was open when the machine died is recovered and checked in memory, and its file stays as it is; the first finding is
+/// then that no open accepts it.
 ///
-/// Errors: no such file, in use, not a pool. What is wrong inside a pool is a finding.
+/// Errors: no such file, in use, not a pool. Faults inside a pool are findings.
 pub fn check(
     path: &Path,
     mapped: &MappedOptions,
@@ -51,7 +51,7 @@ pub fn check(
             progress.begin("checking", None);
             let found = findings(&pool);
             progress.end();
-            // What is only in memory is the copy of a pool that no open takes, whatever is found in it.
+            // A pool in memory only is the copy of one that no open accepts, whatever is found in it.
             let torn = pool.medium().backing() == Backing::Anonymous;
             let closed = pool.close();
             let mut found = found
@@ -91,10 +91,10 @@ pub fn findings<M: Medium>(pool: &Pool<M>) -> Result<Vec<String>, Error> {
     Ok(findings)
 }
 
-/// What is wrong with the collection of a root; nothing if it is none.
+/// What is wrong with the collection of a root; nothing if the root is no collection.
 ///
-/// What it is the registry says: asking for a map would register the map's type in a pool that has
-/// none, and fail where the pool is only read.
+/// The registry tells its type: asking for a map would register the map's type in a pool that has none, and fail where
+/// the pool is only read.
 fn root_findings<'g, V: View<'g>>(view: V, name: &str) -> Vec<String> {
     let found = collection_findings(view, name).unwrap_or_else(|error| vec![error.to_string()]);
     let in_root = |what| format!("root `{name}`: {what}");

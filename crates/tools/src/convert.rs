@@ -1,4 +1,4 @@
-//! Pools of older versions of the format: what is said of them, and converting them on purpose.
+//! Pools of older versions of the format: reporting them, and converting them on purpose.
 
 use std::path::Path;
 
@@ -10,24 +10,24 @@ use serde::Serialize;
 use crate::any::own_options;
 use crate::{Progress, ToolError};
 
-/// What became of a pool's version.
+/// The result of a conversion.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConvertReport {
     /// The pool's file.
     pub pool: String,
-    /// Version that it had.
+    /// Its version before.
     pub from: u32,
-    /// Version that it has: the newest that this program knows.
+    /// Its version now: the newest that this program knows.
     pub to: u32,
     /// Whether there was anything to do.
     pub converted: bool,
 }
 
-/// Gives the pool in `path` the present version of the format, in place. It is recovered first if it was not
-/// closed. A pool that has the present version already is not touched, nor opened.
+/// Gives the pool in `path` the present version of the format, in place. A pool that was not closed is recovered first.
+/// A pool that has the present version already is neither changed nor opened.
 ///
-/// Errors: no such file, in use, no pool, of a version that this program does not read, damaged; the file is as it
-/// was. Crash: at any moment; the pool has one of the versions and opens.
+/// Errors: no such file, in use, no pool, of a version that this program does not read, damaged; the file is as it was.
+/// Crash: at any moment; the pool has one of the two versions and opens.
 pub fn convert(
     path: &Path,
     mapped: &MappedOptions,
@@ -57,7 +57,7 @@ pub fn convert(
         });
     progress.end();
     let pool = opened?;
-    // Another program may have been first.
+    // Another program may have converted it first.
     let to = pool.format_version();
     let from = pool.converted_from().unwrap_or(to);
     pool.close().map_err(ToolError::pool(path))?;

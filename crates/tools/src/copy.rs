@@ -1,4 +1,4 @@
-//! Compacted copies: backups, upgrades, and what can be saved.
+//! Compacted copies: backups, upgrades, and salvage.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::any::{Torn, open_any};
 use crate::check::findings;
 use crate::{Progress, ToolError, stat};
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Clone, Debug, Serialize)]
 pub struct CopyReport {
     /// Objects in the copy.
@@ -21,19 +21,19 @@ pub struct CopyReport {
     pub file_bytes: u64,
     /// Length of the copy's file.
     pub new_file_bytes: u64,
-    /// What a pool that was salvaged lacks, and what made no sense in it, in sentences. Empty for any other.
+    /// What a salvaged pool lacks, and what in it made no sense, in sentences. Empty for any other pool.
     pub lost: Vec<String>,
 }
 
-/// Copies what lives in the pool in `path` into a new pool in the file `new`, packed and checked; where programs
-/// store addresses that no type declares, as it is. It is the same pool, or one of its own.
+/// Copies the live objects of the pool in `path` into a new pool in the file `new`, packed and checked. A pool whose
+/// programs store addresses that no type declares is copied as it is. The copy has the identity of the pool, or one of
+/// its own.
 ///
 /// A pool that was open when the machine died is salvaged if `torn` says so: what is whole is copied, and the report
 /// says what is lost ([`Pool::salvage`]).
 ///
-/// Errors: the pool cannot be opened, or is damaged; `new` exists, or there is no space for it. Then
-/// there is no new file. Crash: `new` is there when the copy is complete; what a crash midway leaves beside it the
-/// next copy removes.
+/// Errors: the pool cannot be opened, or is damaged; `new` exists, or there is no space for it. Then there is no new
+/// file. Crash: `new` exists once the copy is complete; the next copy removes what a crash midway leaves beside it.
 pub fn copy(
     path: &Path,
     new: &Path,
@@ -64,7 +64,7 @@ pub fn copy(
     })
 }
 
-/// Makes a new pool of what is whole. Returns what is not, in sentences.
+/// Makes a new pool of the parts that are whole. Returns what is lost, in sentences.
 fn salvage(
     target: Mapped,
     path: &Path,
@@ -97,7 +97,7 @@ fn salvage(
     Ok(lost)
 }
 
-/// Runs what copies, and shows how far it has come.
+/// Runs a copy, and shows its progress.
 fn shown<R>(
     doing: &'static str,
     progress: &mut dyn Progress,
@@ -127,7 +127,7 @@ fn of_copy(path: &Path) -> impl FnOnce(CopyError) -> ToolError {
     }
 }
 
-/// Copies, and names the copy when it is sound and closed.
+/// Copies, and gives the copy its name once it is sound and closed.
 fn copy_into(
     from: &Pool<Mapped>,
     target: Mapped,
@@ -148,7 +148,7 @@ fn copy_into(
         }
     };
     if let Some(first) = found.first() {
-        // Never named, it goes: half a copy is worse than none.
+        // It goes without ever having a name: half a copy is worse than none.
         copy.abandon();
         return Err(ToolError::UnsoundCopy {
             path: new.to_path_buf(),

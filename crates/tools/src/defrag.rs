@@ -1,5 +1,4 @@
-//! Defragmenting a pool: its objects move together, and the pages that they leave go back to the
-//! device.
+//! Defragmenting a pool: its objects move together, and the pages that they leave go back to the device.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,15 +14,15 @@ use crate::figures::ms;
 use crate::map::{Panel, Picture, refuse_pool, refuse_unnamed};
 use crate::{Progress, ToolError};
 
-/// Objects that are moved between two words to the progress.
+/// Objects moved between two reports of progress.
 const STEP_UNITS: u64 = 1 << 14;
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug)]
 pub struct DefragPlan {
     /// The pool's file.
     pub pool: PathBuf,
-    /// Ratio of page bytes to live bytes at which it is content; at least 1.
+    /// Ratio of page bytes to live bytes at which the collection may end; at least 1.
     pub target: f64,
     /// Which pages count.
     pub pages: PageSize,
@@ -35,14 +34,14 @@ pub struct DefragPlan {
     pub mapped: MappedOptions,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, Serialize)]
 pub struct DefragReport {
     /// The pool's file.
     pub pool: String,
-    /// Ratio that was aimed at.
+    /// Target ratio.
     pub target: f64,
-    /// Pages on which it counts: `4k` or `2m`.
+    /// Size of the pages counted: `4k` or `2m`.
     pub pages: &'static str,
     /// How copies came to count.
     pub scheme: &'static str,
@@ -50,23 +49,23 @@ pub struct DefragReport {
     pub reached: bool,
     /// Why the collection ended, in words.
     pub ended: &'static str,
-    /// Whether nothing moved where something was to be won, because there was no room for it.
+    /// Whether nothing moved because there was no room, although there was something to gain.
     pub lacked_room: bool,
-    /// Bytes of pages that objects above 1 MiB hold, which do not move.
+    /// Bytes of pages of objects above 1 MiB, which do not move.
     pub large_bytes: u64,
     /// The pool before.
     pub before: Standing,
     /// The pool after.
     pub after: Standing,
-    /// What the collector did.
+    /// The collector's work.
     pub work: Work,
-    /// Time of all of it, opening and closing included.
+    /// Total time, including opening and closing.
     pub seconds: f64,
     /// The picture's file.
     pub map: Option<String>,
 }
 
-/// How full a pool's pages are, and what its file takes.
+/// How full a pool's pages are, and the size of its file.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Standing {
     /// Objects.
@@ -87,7 +86,7 @@ pub struct Standing {
     pub file_backed_bytes: u64,
 }
 
-/// What the collector did, and how long it took.
+/// The collector's work, and the time it took.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Work {
     /// Cycles: each marks, plans, moves and frees.
@@ -98,7 +97,7 @@ pub struct Work {
     pub reclaimed: u64,
     /// Bytes of free space that went back to the device.
     pub released_bytes: u64,
-    /// Times that the program stood for the collector.
+    /// Times that the collector stopped the program.
     pub stops: u64,
     /// The longest of them.
     pub longest_stop_ms: f64,
@@ -112,7 +111,7 @@ pub struct Work {
     pub finish_ms: f64,
 }
 
-/// The scheme of this name, if a pool that matters can be collected with it.
+/// The scheme of this name, if it is safe for a pool that matters.
 ///
 /// Errors: there is none, or it is kept only to show what it loses.
 pub fn scheme(name: &str) -> Result<&'static Scheme, ToolError> {
@@ -134,13 +133,12 @@ pub fn scheme(name: &str) -> Result<&'static Scheme, ToolError> {
     }
 }
 
-/// Collects the pool in the plan's file until its ratio is at the target or nothing more is to be won,
-/// and gives its free space back to the device. A pool that was not closed is recovered and traced
-/// first, and a collection that a crash interrupted is ended.
+/// Collects the pool in the plan's file until its ratio is at the target or nothing more can be gained, and gives its
+/// free space back to the device. A pool that was not closed is recovered and traced first, and an interrupted
+/// collection is completed.
 ///
-/// Errors: a target below 1; no such file, in use, no pool, damaged; the picture cannot be drawn,
-/// which is found before anything else is done. Crash: at any moment; nothing is lost, the next open
-/// or `defrag` goes on.
+/// Errors: a target below 1; no such file, in use, no pool, damaged; the picture cannot be drawn, which is found before
+/// anything else is done. Crash: at any moment; nothing is lost, and the next open or `defrag` continues.
 pub fn defrag(plan: &DefragPlan, progress: &mut dyn Progress) -> Result<DefragReport, ToolError> {
     let start = Instant::now();
     if !(plan.target >= 1.0 && plan.target.is_finite()) {
@@ -238,7 +236,7 @@ fn collect(
     collected
 }
 
-/// What the command line calls a size of pages.
+/// The command line's name for a page size.
 pub fn pages_name(pages: PageSize) -> &'static str {
     match pages {
         PageSize::Small => "4k",
@@ -247,7 +245,7 @@ pub fn pages_name(pages: PageSize) -> &'static str {
 }
 
 impl Standing {
-    /// Of a snapshot of the pool, and its file as it is now.
+    /// From a snapshot of the pool, and its file as it is now.
     ///
     /// Errors: the file's blocks cannot be counted.
     pub fn of(occupancy: &Occupancy, path: &Path) -> Result<Self, ToolError> {
@@ -264,7 +262,7 @@ impl Standing {
         })
     }
 
-    /// Of an open pool, by its counters, and its file as it is now.
+    /// From the counters of an open pool, and its file as it is now.
     ///
     /// Errors: a damaged pool, the file's blocks cannot be counted.
     pub fn now(pool: &Pool<Mapped>, path: &Path) -> Result<Self, ToolError> {
@@ -289,14 +287,14 @@ impl Standing {
 /// Length of a file, and bytes of it that have blocks.
 fn file_sizes(path: &Path) -> Result<(u64, u64), ToolError> {
     use std::os::unix::fs::MetadataExt;
-    /// What `stat` counts blocks in.
+    /// The unit in which `stat` counts blocks.
     const BLOCK_BYTES: u64 = 512;
     let file = std::fs::metadata(path).map_err(ToolError::file(path, "counting its blocks"))?;
     Ok((file.len(), file.blocks() * BLOCK_BYTES))
 }
 
 impl Work {
-    /// What a collection did.
+    /// The work of a collection.
     pub(crate) fn of(collected: &Collected) -> Self {
         Self {
             cycles: collected.cycles,

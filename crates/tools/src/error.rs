@@ -1,4 +1,4 @@
-//! What may go wrong, in sentences that name the file and the way out.
+//! What may go wrong, in sentences that name the file and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,9 +43,9 @@ pub enum ToolError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// The system's own word.
+        /// The system's error.
         source: io::Error,
     },
     /// A pool could not be copied.
@@ -83,9 +83,9 @@ pub enum ToolError {
     Range {
         /// The parameter.
         what: &'static str,
-        /// What it may be.
+        /// Its range.
         range: &'static str,
-        /// What it was.
+        /// The value found.
         found: String,
     },
     /// There is no such scheme.
@@ -120,7 +120,7 @@ impl From<OpenError> for ToolError {
 }
 
 impl ToolError {
-    /// Wraps what an operation on the pool at `path` ran into.
+    /// Wraps the error of an operation on the pool at `path`.
     pub fn pool(path: &Path) -> impl Fn(Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Pool {
@@ -129,7 +129,7 @@ impl ToolError {
         }
     }
 
-    /// Wraps what the system said about another file.
+    /// Wraps a system error about another file.
     pub fn file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::File {
@@ -139,7 +139,7 @@ impl ToolError {
         }
     }
 
-    /// Whether the pool itself is damaged, as opposed to its being the wrong file or out of reach.
+    /// Whether the pool itself is damaged, rather than the wrong file or out of reach.
     pub fn is_damage(&self) -> bool {
         let damaged =
             |e: &FormatError| matches!(e, FormatError::Checksum { .. } | FormatError::Range { .. });

@@ -3,7 +3,7 @@
 const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 const STEP: f64 = 1024.0;
 
-/// Bytes in the largest unit of which there is one at least.
+/// Bytes in the largest unit that gives at least one.
 pub fn bytes(bytes: u64) -> String {
     let (mut value, mut unit) = (bytes as f64, 0);
     while value >= STEP && unit + 1 < UNITS.len() {
@@ -14,7 +14,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// A count with its thousands apart.
+/// A count with separated thousands.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();

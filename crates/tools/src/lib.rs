@@ -7,12 +7,12 @@
 //! lines      entries as text and as JSON, with every byte
 //! tree       the paths of a file tree           any       opening a pool whatever is in it
 //! stat       figures of a pool in use           check     whether a pool is sound
-//! top        the same again and again, and what changed meanwhile
+//! top        figures again and again, and what changed meanwhile
 //! map        pictures of what a pool's pages hold
 //! limit      how far a pool may grow            convert   the present format, in place
 //! copy       packed copies, and what can be saved of a torn pool
 //! defrag     objects move together, free pages go back to the device
-//! figures    figures as text                    progress  how far long work is
+//! figures    figures as text                    progress  reports of long work
 //! ```
 //!
 //! Nothing here prints: progress and remarks go to a [`Progress`], results are returned.

@@ -18,11 +18,11 @@ pub struct LimitReport {
     pub file_bytes: u64,
 }
 
-/// Gives the pool in `path` another limit, or none, which holds for whoever opens it from now on. A pool that is longer
-/// keeps its length.
+/// Gives the pool in `path` another limit, or none. It holds for every later open. A pool that is longer keeps its
+/// length.
 ///
-/// Errors: no such file, in use, not a pool, damaged; a limit that is less than what every pool takes.
-/// Crash: the pool has the one limit or the other.
+/// Errors: no such file, in use, not a pool, damaged; a limit below the size of the smallest pool. Crash: the pool has
+/// either limit.
 pub fn set_limit(
     path: &Path,
     limit: Option<u64>,
@@ -30,7 +30,7 @@ pub fn set_limit(
 ) -> Result<LimitReport, ToolError> {
     let medium = Mapped::open(path, mapped)?;
     let options = PoolOptions {
-        // One that no pool reaches is none.
+        // A limit that no pool reaches is none.
         max_bytes: Some(limit.unwrap_or(u64::MAX)),
         ..own_options(&medium)?
     };

@@ -1,10 +1,10 @@
-//! Entries as lines, which bring back every byte: what `firn scan` prints and `firn load` reads.
+//! Entries as lines that preserve every byte: `firn scan` prints them and `firn load` reads them.
 //!
-//! A line of text is the key, a tabulator and the value. In both a backslash begins an escape: `\\`, `\t`, `\n`, `\r`,
-//! `\0`, and `\xHH` for a byte that is another control character or no UTF-8. A line of JSON is an object with `key` and
-//! `value`; what is no UTF-8 is called `key_hex` or `value_hex` instead, two digits a byte.
+//! A line of text is the key, a tab and the value. In both, a backslash begins an escape: `\\`, `\t`, `\n`, `\r`,
+//! `\0`, and `\xHH` for a byte that is another control character or not UTF-8. A line of JSON is an object with `key`
+//! and `value`; if either is not UTF-8, it is called `key_hex` or `value_hex` instead, with two digits per byte.
 //!
-//! A tabulator stands in no line of JSON, and in every line of text, so that a reader can tell them apart.
+//! No line of JSON has a tab, and every line of text has one, so a reader can tell them apart.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,7 @@ pub fn json_field(name: &str, bytes: &[u8], into: &mut Vec<u8>) {
 
 const HEX: &str = "_hex";
 
-/// Appends bytes as text without tabulators and line ends.
+/// Appends bytes as text without tabs and line ends.
 pub fn escape(bytes: &[u8], into: &mut Vec<u8>) {
     for chunk in bytes.utf8_chunks() {
         for char in chunk.valid().chars() {
@@ -69,9 +69,9 @@ fn escape_byte(byte: u8, into: &mut Vec<u8>) {
     into.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
 }
 
-/// The entry of a line of text or of JSON, with or without the newline at its end.
+/// Parses a line of text or of JSON, with or without the newline at its end.
 ///
-/// Errors: what is wrong with it, to be said behind the line's number.
+/// Errors: what is wrong with it, to be printed after the line's number.
 pub fn parse(line: &[u8]) -> Result<Entry, String> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     match line.iter().position(|&byte| byte == b'\t') {
@@ -86,7 +86,7 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
 
 const NO_TABULATOR: &str = "has no tabulator between key and value";
 
-/// The entry of a line of text in which a backslash is one.
+/// Parses a line of text in which a backslash is an ordinary character.
 ///
 /// Errors: as [`parse`].
 pub fn parse_raw(line: &[u8]) -> Result<Entry, String> {

@@ -1,4 +1,4 @@
-//! Loading entries, some hundred in a transaction.
+//! Loading entries, some hundred per transaction.
 
 use std::io::{BufRead, Read as _};
 use std::path::Path;
@@ -13,17 +13,17 @@ use crate::{Entry, Progress, Store, ToolError, Tree, lines};
 const BATCH_ENTRIES: usize = 256;
 /// Bytes of keys and values after which a transaction ends early.
 const BATCH_BYTES: usize = 1 << 20;
-/// Bytes of the longest line: the largest entry, each byte of it escaped, and what is around it.
+/// Bytes of the longest line: the largest entry with every byte escaped, and the syntax around it.
 const MAX_LINE_BYTES: u64 = 6 * (MAX_KEY_BYTES as u64 + MAX_VALUE_BYTES) + 64;
 
-/// What was loaded.
+/// The result of loading.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LoadReport {
     /// Entries that were read.
     pub entries: u64,
     /// Entries whose key was not there before.
     pub new: u64,
-    /// Paths that could not be looked at.
+    /// Paths that could not be examined.
     pub unreadable: u64,
     /// Time it took.
     pub seconds: f64,
@@ -77,22 +77,22 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Lines that are loaded.
+/// Lines to load.
 pub struct LineInput<'a, R> {
-    /// Where they come from.
+    /// Their source.
     pub lines: R,
-    /// What that is called in errors.
+    /// The input's name in errors.
     pub name: &'a Path,
     /// Its length, where that is known.
     pub bytes: Option<u64>,
-    /// Whether a backslash is one, and begins no escape.
+    /// Whether a backslash is an ordinary character rather than an escape.
     pub is_raw: bool,
 }
 
 /// Loads lines of text or of JSON, see [`crate::lines`].
 ///
-/// Errors: a line that is no entry, all lines before which are loaded then; the input cannot be
-/// read; see [`Store::insert_all`].
+/// Errors: a line that is no entry (all lines before it are loaded); the input cannot be read; see
+/// [`Store::insert_all`].
 pub fn load_lines(
     store: &mut Store,
     input: LineInput<'_, impl BufRead>,
@@ -100,7 +100,7 @@ pub fn load_lines(
 ) -> Result<LoadReport, ToolError> {
     let start = Instant::now();
     let mut loader = Loader::new(store);
-    // Bytes where it is known how many there are, lines otherwise.
+    // Bytes if their total is known, lines otherwise.
     let what = match input.bytes {
         Some(_) => "loading",
         None => "loading lines",
@@ -144,7 +144,7 @@ pub fn load_lines(
     loader.finish(start.elapsed())
 }
 
-/// Loads every path below `root` with its size, as it is found.
+/// Loads every path below `root`, with its size, as it is found.
 ///
 /// Errors: `root` cannot be read; see [`Store::insert_all`].
 pub fn load_tree(

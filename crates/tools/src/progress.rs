@@ -1,22 +1,22 @@
-//! Where long work says how far it is.
+//! Progress reports of long work.
 
-/// Told how far long work is. The command line draws bars, tests stay silent.
+/// Receives the progress of long work. The command line draws bars; tests stay silent.
 pub trait Progress {
     /// Work begins. `total` counts its steps, where that is known.
     fn begin(&mut self, what: &str, total: Option<u64>);
-    /// So many more steps are done.
+    /// This many more steps are done.
     fn advance(&mut self, steps: u64);
-    /// The work that began last is called so from now on: for a rate that changes.
+    /// Renames the work that began last, for a rate that changes.
     fn rename(&mut self, what: &str) {
         let _ = what;
     }
     /// The work that began last has ended.
     fn end(&mut self);
-    /// Something that the user should know, and that is no result.
+    /// A remark that the user should know and that is not a result.
     fn remark(&mut self, text: &str);
 }
 
-/// Tells nobody.
+/// Reports nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

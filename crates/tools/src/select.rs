@@ -7,11 +7,11 @@ use crate::{Progress, Store, ToolError};
 /// Keys of a transaction.
 const BATCH_KEYS: usize = 256;
 
-/// Deletes the `fraction` of all entries that `seed` chooses, rounded to whole entries. The same
-/// seed chooses the same entries of the same map. Returns the number deleted.
+/// Deletes the `fraction` of all entries that `seed` chooses, rounded to whole entries. In equal maps, equal seeds
+/// choose equal entries. Returns the number deleted.
 ///
-/// Errors: a fraction that is none; see [`Store::remove_all`].
-/// Source: selection sampling (Knuth, TAOCP 2, algorithm 3.4.2 S).
+/// Errors: a fraction that is none; see [`Store::remove_all`]. Source: selection sampling (Knuth, TAOCP 2, algorithm
+/// 3.4.2 S).
 pub fn delete_fraction(
     store: &mut Store,
     fraction: f64,
@@ -30,7 +30,7 @@ pub fn delete_fraction(
     let mut rng = Rng::with_seed(seed);
     let (mut chosen, mut deleted) = (Vec::with_capacity(BATCH_KEYS), 0);
     progress.begin("deleting", Some(wanted));
-    // A scan is not disturbed by what is deleted behind it.
+    // Deleting entries behind a scan does not disturb it.
     let mut scan = store.all();
     while wanted > 0 {
         let Some(key) = store.next_key(&mut scan)? else {

@@ -25,9 +25,9 @@ pub struct Entry {
 
 /// A map in an open pool file.
 ///
-/// Dropping it closes the pool as well as that goes; [`Store::close`] says whether it went.
+/// Dropping it closes the pool as far as possible; [`Store::close`] reports failures.
 pub struct Store {
-    // In front of the pool: sessions end before it closes.
+    // Declared before the pool: sessions end before it closes.
     session: Session<Mapped>,
     pool: Pool<Mapped>,
     path: PathBuf,
@@ -35,10 +35,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the pool in `path` for changes, making it if there is none. After an unclean end it is
-    /// recovered and traced, so that all its free space can be used.
+    /// Opens the pool in `path` for changes, making it if there is none. After an unclean end it is recovered and
+    /// traced, so that all its free space can be used.
     ///
-    /// Errors: in use, no pool, damaged; the file is as it was, a new one is removed.
+    /// Errors: in use, no pool, damaged; an existing file is as it was, a new one is removed.
     pub fn open_or_create(
         path: &Path,
         options: &StoreOptions,
@@ -56,7 +56,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes a new pool in `path` with an empty map, which is found there once it has it.
+    /// Makes a new pool with an empty map. The file appears at `path` only once the map is in it.
     fn create(path: &Path, options: &StoreOptions) -> Result<Self, ToolError> {
         let medium = Mapped::create(path, 0, &options.mapped)?;
         let pool = Pool::create_unpublished(medium, &options.of_pool())?;
@@ -69,7 +69,7 @@ impl Store {
             pool.publish().map_err(ToolError::pool(path))?;
             Ok(store)
         });
-        // What could not become a pool is not left behind.
+        // A file that could not become a pool is not left behind.
         made.inspect_err(|_| pool.abandon())
     }
 
@@ -87,8 +87,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the pool in `path` for changes, recovered but not traced: what a crash left allocated
-    /// stays so, and space that it may have left free is not used.
+    /// Opens the pool in `path` for changes, recovered but not traced: objects that a crash left allocated stay so, and
+    /// space that a crash may have freed is not used.
     ///
     /// Errors: as [`Store::open`].
     pub fn open_untraced(path: &Path, options: &StoreOptions) -> Result<Self, ToolError> {
@@ -96,8 +96,8 @@ impl Store {
         Self::on(Pool::open(medium, &options.of_pool())?, path, options)
     }
 
-    /// Opens the pool in `path` for reading, together with other readers; if it was not closed, it
-    /// is opened for changes instead and recovered.
+    /// Opens the pool in `path` for reading, together with other readers. If it was not closed, it is opened for
+    /// changes instead and recovered.
     ///
     /// Errors: as [`Store::open`].
     pub fn open_to_read(
@@ -118,7 +118,7 @@ impl Store {
         }
     }
 
-    /// The map that the options name, in an open pool whose file is `path`; see [`Store::make_map`].
+    /// The map named by the options, in an open pool whose file is `path`; see [`Store::make_map`].
     ///
     /// Errors: there is no session left.
     pub fn on(pool: Pool<Mapped>, path: &Path, options: &StoreOptions) -> Result<Self, ToolError> {
@@ -130,7 +130,7 @@ impl Store {
         })
     }
 
-    /// Tells what is reachable from what a crash left behind, if that is open.
+    /// Traces the reachable objects, if a crash has left this undone.
     fn trace(&mut self, progress: &mut dyn Progress) -> Result<(), ToolError> {
         if !self.pool.needs_trace() {
             return Ok(());
@@ -184,8 +184,8 @@ impl Store {
             .map_err(ToolError::pool(&self.path))
     }
 
-    /// Hands every entry whose key begins with `prefix` to `visit`, in the order of the keys, until
-    /// it returns `false`. Returns the number handed out.
+    /// Passes every entry whose key begins with `prefix` to `visit`, in the order of the keys, until it returns
+    /// `false`. Returns the number passed.
     pub fn scan(
         &mut self,
         prefix: &[u8],
@@ -210,7 +210,7 @@ impl Store {
         Scan::of_root(&self.map)
     }
 
-    /// The next key of a scan. The store can be changed between two of them.
+    /// The next key of a scan. The store can be changed between two calls.
     pub(crate) fn next_key(
         &mut self,
         scan: &mut Scan<Mapped>,
@@ -226,12 +226,12 @@ impl Store {
         let ends = Map::open(guard.view(), &self.map)
             .and_then(|map| Ok([map.first()?, map.last()?]))
             .map_err(ToolError::pool(&self.path))?;
-        // Keys with one prefix stand together: if the outer ones have it, all have.
+        // Keys with one prefix are adjacent: if the outer ones have it, all have.
         let keys = ends.into_iter().flatten().map(|(key, _)| key);
         Ok(keys.into_iter().find(|key| !key.starts_with(prefix)))
     }
 
-    /// Turns to another map of the pool.
+    /// Switches to another map of the pool.
     pub fn select(&mut self, map: &str) {
         map.clone_into(&mut self.map);
     }
@@ -256,11 +256,10 @@ impl Store {
             .map_err(ToolError::pool(&self.path))
     }
 
-    /// Inserts all entries in one transaction, or in several if they are too much for one. Returns
-    /// how many were new.
+    /// Inserts all entries in one transaction, or in several if they are too much for one. Returns how many were new.
     ///
-    /// Errors: the pool or the device is full, an entry is too large. What went into an earlier
-    /// transaction of this call stays.
+    /// Errors: the pool or the device is full, an entry is too large. Entries that an earlier transaction of this call
+    /// inserted stay.
     pub fn insert_all(&mut self, entries: &[Entry]) -> Result<u64, ToolError> {
         let name = &self.map;
         let inserted = self.session.transaction(|tx| {
@@ -280,10 +279,9 @@ impl Store {
         }
     }
 
-    /// Removes all keys in one transaction, or in several if they are too much for one. Returns
-    /// which were there.
+    /// Removes all keys in one transaction, or in several if they are too much for one. Returns which were there.
     ///
-    /// Errors: a damaged pool. What went into an earlier transaction of this call stays.
+    /// Errors: a damaged pool. Keys that an earlier transaction of this call removed stay removed.
     pub fn remove_all<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Vec<bool>, ToolError> {
         let name = &self.map;
         let removed = self.session.transaction(|tx| {

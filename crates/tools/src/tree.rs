@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::{Entry, Progress, ToolError};
 
-/// Paths between two words to the progress, and two looks at the clock.
+/// Paths between two reports of progress, and between two readings of the clock.
 const STEP: usize = 256;
 
-/// How much of a tree is looked at.
+/// Limits on how much of a tree is examined.
 #[derive(Clone, Copy, Debug)]
 pub struct TreeLimits {
     /// Paths at most.
@@ -33,14 +33,14 @@ pub struct Tree {
     pub entries: Vec<Entry>,
     /// Whether a limit cut it short.
     pub cut: bool,
-    /// Paths that could not be looked at.
+    /// Paths that could not be examined.
     pub unreadable: u64,
 }
 
 impl Tree {
     /// Walks the tree below `root`, without following symbolic links.
     ///
-    /// Errors: `root` itself cannot be read. What cannot be read below is counted and left out.
+    /// Errors: `root` itself cannot be read. Paths below it that cannot be read are counted and left out.
     pub fn walk(
         root: &Path,
         limits: TreeLimits,
@@ -75,10 +75,10 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Hands every entry below `root` to `visit` as it is found, and keeps none. Returns the number of paths that could
-    /// not be looked at.
+    /// Passes every entry below `root` to `visit` as it is found, and keeps none. Returns the number of paths that
+    /// could not be examined.
     ///
-    /// Errors: as [`Tree::walk`], and what `visit` returns.
+    /// Errors: as [`Tree::walk`], and those that `visit` returns.
     pub fn visit(
         root: &Path,
         visit: &mut dyn FnMut(Entry) -> Result<(), ToolError>,
@@ -92,7 +92,7 @@ impl Tree {
     }
 }
 
-/// Errors: it is no directory that can be read.
+/// Errors: `root` is no directory, or cannot be read.
 fn look_at(root: &Path) -> Result<(), ToolError> {
     let listing = std::fs::read_dir(root);
     listing
@@ -100,10 +100,10 @@ fn look_at(root: &Path) -> Result<(), ToolError> {
         .map_err(ToolError::file(root, "reading the directory"))
 }
 
-/// Visits what is in a folder, and adds the folders in it to `folders`. Returns the number of paths that could not be
-/// looked at.
+/// Visits the entries of a folder, and adds the folders in it to `folders`. Returns the number of paths that could not
+/// be examined.
 ///
-/// Errors: what `visit` returns.
+/// Errors: those that `visit` returns.
 fn read_folder(
     folder: &Path,
     folders: &mut Vec<PathBuf>,

@@ -1,8 +1,8 @@
-//! The units every other room counts in: addresses, lines, frames, chunks.
+//! The units in which all other crates count: addresses, lines, frames, chunks.
 //!
-//! Three address types keep apart what a persistent-memory machine keeps apart: what the program
-//! names ([`VirtAddr`]), what the memory controller sees ([`PhysAddr`]) and where the bytes lie
-//! ([`DevAddr`]). All three count bytes from the start of the pool.
+//! A persistent-memory machine has three kinds of addresses, and so has this crate: the program uses [`VirtAddr`], the
+//! memory controller sees [`PhysAddr`], and the bytes lie at [`DevAddr`]. All three count bytes from the start of the
+//! pool.
 #![forbid(unsafe_code)]
 
 use core::fmt;
@@ -73,16 +73,16 @@ macro_rules! address {
 }
 
 address! {
-    /// A place as the program names it: what the medium contract speaks.
+    /// An address as the program and the medium contract use it.
     VirtAddr
 }
 address! {
-    /// A place as the memory controller sees it. A controller that remaps (HOOP, ThyNVM) turns
-    /// it into a [`DevAddr`] of its choice; every other one keeps the number.
+    /// An address as the memory controller sees it. A controller that remaps (HOOP, ThyNVM) turns it into a [`DevAddr`]
+    /// of its choice; any other keeps the number.
     PhysAddr
 }
 address! {
-    /// A place on the device: what a persisted image is indexed by.
+    /// An address on the device: the index into a persisted image.
     DevAddr
 }
 

@@ -1,5 +1,5 @@
-//! A doubly linked list whose elements are named by an array of references too, as the list of a cache
-//! is by its index: an element is found, and goes, in constant time.
+//! A doubly linked list whose elements are also named by an array of references, like a cache's list by its index: an
+//! element is found and removed in constant time.
 
 use firn_heap::{Error, Handle, Obj, Pool, Ref, Refs, Stored, Tx, View};
 use firn_media::Medium;
@@ -7,10 +7,10 @@ use firn_media::Medium;
 use crate::reclaim;
 use crate::{GONE, VALUE_WORDS};
 
-/// Elements that are on their way at once.
+/// Elements that are prefetched at once.
 const ABREAST: usize = 16;
 
-/// An element. The one in front of the first, and behind the last, is none.
+/// An element. The first has no predecessor and the last no successor.
 #[derive(Stored)]
 #[repr(C)]
 pub(crate) struct Element {
@@ -47,7 +47,7 @@ impl<M: Medium> Chain<M> {
         })
     }
 
-    /// Brings an element, behind all others.
+    /// Appends an element.
     #[inline]
     pub(crate) fn insert(&self, tx: Tx<'_, M>, number: u32, value: &[u8]) -> Result<(), Error> {
         let ends = tx.deref(&self.ends).ok_or(GONE)?;
@@ -61,7 +61,7 @@ impl<M: Medium> Chain<M> {
         index.set(number as usize, Some(fresh))
     }
 
-    /// Takes an element away.
+    /// Removes an element.
     #[inline]
     pub(crate) fn remove(&self, tx: Tx<'_, M>, number: u32) -> Result<(), Error> {
         let ends = tx.deref(&self.ends).ok_or(GONE)?;
@@ -97,8 +97,7 @@ impl<M: Medium> Chain<M> {
         true
     }
 
-    /// Hands the value of each of some elements to `each`, through `into`. They are on their way side by
-    /// side.
+    /// Passes the values of some elements to `each`, through `into`. The elements are prefetched together.
     pub(crate) fn get_each<'g, V: View<'g>>(
         index: Obj<'g, Refs<Element>, V>,
         numbers: &[u32],

@@ -1,4 +1,4 @@
-//! What programs do to structures, on any medium: to be measured, simulated and crashed.
+//! What programs do to structures, on any medium, for measurements, simulation and crash tests.
 //!
 //! ```text
 //! population   objects that come to a structure and go from it by number, in FFCCD's phases

@@ -6,7 +6,7 @@ use firn_media::Medium;
 use crate::reclaim;
 use crate::{GONE, VALUE_WORDS};
 
-/// An element. The one in front of the first is none.
+/// An element. The first has no predecessor.
 #[derive(Stored)]
 #[repr(C)]
 pub(crate) struct Link {
@@ -38,7 +38,7 @@ impl<M: Medium> List<M> {
         })
     }
 
-    /// Brings an element, in front of all others.
+    /// Inserts an element at the front.
     #[inline]
     pub(crate) fn insert(&self, tx: Tx<'_, M>, number: u32) -> Result<(), Error> {
         let front = tx.deref(&self.front).ok_or(GONE)?;
@@ -48,7 +48,7 @@ impl<M: Medium> List<M> {
         Ok(())
     }
 
-    /// Goes through the list once and takes these away, up to `batch` in each transaction.
+    /// Walks the list once and removes these elements, up to `batch` in each transaction.
     pub(crate) fn unlink(
         &self,
         pool: &Pool<M>,

@@ -1,4 +1,4 @@
-//! Objects that come to a structure and go from it by number.
+//! Objects that are added to a structure and removed from it by number.
 
 use firn_heap::{Error, Pool, Session};
 use firn_media::Medium;
@@ -6,27 +6,27 @@ use firn_media::Medium;
 use crate::shape::{LARGEST_BYTES, Shape, Sizes};
 use crate::way::Way;
 
-/// Objects that one transaction brings or takes, unless told otherwise.
+/// Default number of objects that one transaction adds or removes.
 const BATCH: usize = 16;
-/// Of so many objects, four are deleted.
+/// Of this many objects, four are deleted.
 const DELETED_OF: usize = 5;
-/// What decides sizes, and which objects are deleted where nothing else does.
+/// Seed of the sizes, and of the choice of deleted objects where nothing else decides it.
 pub const SEED: u64 = 1;
 
-/// A structure and its objects, through one thread's session.
+/// A structure and its objects, used by one thread's session.
 pub struct Population<M: Medium> {
     pool: Pool<M>,
     session: Session<M>,
     way: Way<M>,
     sizes: Sizes,
-    /// Objects that one transaction brings or takes.
+    /// Objects that one transaction adds or removes.
     batch: usize,
     rng: fastrand::Rng,
     value: Vec<u8>,
 }
 
-/// The numbers of `n` objects: first those that are deleted, four of five, then those that stay; both
-/// in random order.
+/// The numbers of `n` objects: first those that are deleted, four out of five, then those that stay; both in random
+/// order.
 pub fn shuffled(n: u64, seed: u64) -> (Vec<u32>, Vec<u32>) {
     let mut all: Vec<u32> = (0..n as u32).collect();
     fastrand::Rng::with_seed(seed).shuffle(&mut all);
@@ -50,7 +50,7 @@ impl<M: Medium> Population<M> {
         })
     }
 
-    /// Makes a structure with the objects below `n`, brought in order.
+    /// Makes a structure with the objects below `n`, added in order.
     pub fn filled(pool: &Pool<M>, shape: Shape, sizes: Sizes, n: u64) -> Result<Self, Error> {
         let mut population = Self::new(pool, shape, sizes, n)?;
         let all: Vec<u32> = (0..n as u32).collect();
@@ -58,7 +58,7 @@ impl<M: Medium> Population<M> {
         Ok(population)
     }
 
-    /// From now on every object is brought or taken by a transaction of its own.
+    /// From now on every object is added or removed by a transaction of its own.
     pub fn take_one_a_transaction(&mut self) {
         self.batch = 1;
     }
@@ -68,14 +68,14 @@ impl<M: Medium> Population<M> {
         &mut self.session
     }
 
-    /// Brings objects.
+    /// Adds objects.
     pub fn add(&mut self, numbers: &[u32]) -> Result<(), Error> {
         numbers
             .chunks(self.batch)
             .try_for_each(|some| self.add_some(some))
     }
 
-    /// Takes objects that are there away.
+    /// Removes objects that are there.
     pub fn remove(&mut self, numbers: &[u32]) -> Result<(), Error> {
         if let Way::List(list) = &self.way {
             return list.unlink(&self.pool, &mut self.session, numbers, self.batch);
@@ -116,7 +116,7 @@ impl<M: Medium> Population<M> {
         self.way.get(self.session.guard().view(), numbers, value)
     }
 
-    /// Finds objects that are there, all of which are asked for at once.
+    /// Finds objects that are there, all of them requested at once.
     pub fn get_each(&mut self, numbers: &[u32], value: &mut Vec<u8>) -> Result<(), Error> {
         self.way
             .get_each(self.session.guard().view(), numbers, value)

@@ -9,9 +9,8 @@ pub(crate) fn free<'t, T, M: Medium>(
     tx: Tx<'t, M>,
     object: Obj<'t, T, Tx<'t, M>>,
 ) -> Result<(), Error> {
-    // SAFETY: `Tx::free` asks that no reference and no handle to the object remains at commit. A
-    // population hands out none of its objects. The handles that it keeps are to what leads to all of
-    // them, or, while a list is gone through, to an element that stays; and each caller overwrites every
-    // link to the object in the same transaction.
+    // SAFETY: `Tx::free` asks that no reference and no handle to the object remains at commit. A population hands out
+    // none of its objects. It keeps handles only to what leads to all of them, or, while a list is walked, to an
+    // element that stays; and each caller overwrites every link to the object in the same transaction.
     unsafe { tx.free(object) }
 }

@@ -1,10 +1,10 @@
-//! Which structure objects come to, and how large their values are.
+//! Which structure holds the objects, and how large their values are.
 
 use thiserror::Error;
 
-/// Bytes of a value where all are alike, as in FFCCD's workloads.
+/// Bytes of a value where all are equally large, as in FFCCD's workloads.
 pub const VALUE_BYTES: usize = 128;
-/// Sizes that are drawn: from the smallest, doubled so many times at most.
+/// Drawn sizes: from the smallest, doubled at most this many times.
 const SMALLEST_BYTES: f64 = 16.0;
 const DOUBLINGS: f64 = 11.0;
 /// Bytes of the largest value.
@@ -15,11 +15,11 @@ pub(crate) const LARGEST_BYTES: usize = 32 << 10;
 pub enum Shape {
     /// Values of an ordered map, a B+tree.
     Map,
-    /// Named by one flat array of references.
+    /// Objects named by one flat array of references.
     Refs,
     /// A singly linked list of values.
     List,
-    /// A doubly linked list of values whose elements an array of references names too.
+    /// A doubly linked list of values; an array of references names its elements too.
     Chain,
     /// An AVL tree.
     Avl,
@@ -33,7 +33,7 @@ pub enum Shape {
     Hash,
 }
 
-/// No workload is called so.
+/// No workload has this name.
 #[derive(Debug, Error)]
 #[error("there is no workload `{name}`; the workloads are {}", names())]
 pub struct UnknownWorkload {
@@ -68,7 +68,7 @@ impl Shape {
         })
     }
 
-    /// What its figures are called.
+    /// Its name in figures.
     pub const fn name(self) -> &'static str {
         match self {
             Shape::Map => "map",
@@ -84,7 +84,7 @@ impl Shape {
     }
 }
 
-/// How large values are. Those of a list are all alike.
+/// How large values are. Those of a list are all equally large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// 128 bytes, as in FFCCD's workloads.
@@ -94,7 +94,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// What its figures are called.
+    /// Its name in figures.
     pub const fn name(self) -> &'static str {
         match self {
             Sizes::Fixed => "128",

@@ -1,4 +1,4 @@
-//! What leads to the objects of a population: a structure of each shape behind one interface.
+//! The path to the objects of a population: a structure of each shape behind one interface.
 
 use firn_heap::{Bytes, Error, Handle, Pool, Refs, Tx, View};
 use firn_media::Medium;
@@ -18,7 +18,7 @@ use crate::reclaim;
 use crate::shape::Shape;
 use crate::{GONE, MAP};
 
-/// What leads to the objects.
+/// The structure that leads to the objects.
 pub(crate) enum Way<M: Medium> {
     Map(Handle<MapRoot, M>),
     Refs(Handle<Refs<Bytes>, M>),
@@ -50,7 +50,7 @@ impl<M: Medium> Way<M> {
         })
     }
 
-    /// Brings an object.
+    /// Adds an object.
     #[inline]
     pub(crate) fn insert(&self, tx: Tx<'_, M>, number: u32, value: &[u8]) -> Result<(), Error> {
         match self {
@@ -78,7 +78,7 @@ impl<M: Medium> Way<M> {
         }
     }
 
-    /// Takes an object away that is there.
+    /// Removes an object that is there.
     #[inline]
     pub(crate) fn remove(&self, tx: Tx<'_, M>, number: u32) -> Result<(), Error> {
         match self {
@@ -92,7 +92,7 @@ impl<M: Medium> Way<M> {
                 refs.set(number as usize, None)?;
                 reclaim::free(tx, old)
             }
-            // They go in one pass over the list.
+            // They are removed in one pass over the list.
             Way::List(_) => Err(GONE),
             Way::Chain(chain) => chain.remove(tx, number),
             Way::Avl(tree) => remove_from::<Avl, M>(tx, tree, number),
@@ -151,7 +151,7 @@ impl<M: Medium> Way<M> {
         }
     }
 
-    /// Asks for the values of objects that are there all at once, where the structure can be asked so.
+    /// Gets the values of objects that are there, all requested at once where the structure supports it.
     #[inline]
     pub(crate) fn get_each<'g, V: View<'g, Medium = M>>(
         &self,
@@ -179,7 +179,7 @@ impl<M: Medium> Way<M> {
     }
 }
 
-/// Gets one after the other into a buffer, which every one of them is.
+/// Gets one after the other into one buffer.
 #[inline]
 fn each(
     numbers: &[u32],

@@ -1,23 +1,23 @@
-//! The library for C and C++, built and put where compilers look.
+//! The library for C and C++, built and installed where compilers look.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the static library needs besides: `rustc --print native-static-libs` of it.
+/// The libraries that the static library needs: `rustc --print native-static-libs` lists them.
 const STATIC_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
 const CRATE: &str = "bindings/c";
 
-/// Where everything goes.
+/// The folders of an installation.
 pub struct Places {
-    /// What compilers are told: headers lie in `include` there, libraries in `lib`.
+    /// The prefix that compilers are told: headers lie in its `include`, libraries in its `lib`.
     pub prefix: PathBuf,
-    /// In front of the prefix while files are copied, for who makes packages.
+    /// A folder put before the prefix while files are copied, for packagers.
     pub destination: Option<PathBuf>,
 }
 
-/// Builds the library and installs it. Says what it does.
+/// Builds the library and installs it. Reports what it does.
 pub fn install(places: &Places) -> Result<(), String> {
     if !places.prefix.is_absolute() {
         let prefix = places.prefix.display();
@@ -68,7 +68,7 @@ fn build(root: &Path) -> Result<PathBuf, String> {
         .join("release"))
 }
 
-/// What pkg-config reads.
+/// The file that pkg-config reads.
 fn package(prefix: &Path, version: &str) -> String {
     let prefix = prefix.display();
     format!(
@@ -101,7 +101,7 @@ fn make_folder(folder: &Path) -> Result<(), String> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    // A program that runs keeps the file that it was started with.
+    // A running program keeps the file that it was started with.
     remove(to)?;
     fs::copy(from, to).map_err(|error| told(to, &error))?;
     say(to);

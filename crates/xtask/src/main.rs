@@ -45,22 +45,22 @@ enum Task {
     },
     /// Builds the library for C and C++ and installs it: headers, shared and static library, a file for pkg-config
     Install {
-        /// Where to: `include` and `lib` lie there
+        /// The installation prefix: `include` and `lib` lie there
         #[arg(long, default_value = "/usr/local")]
         prefix: PathBuf,
-        /// A folder in front of the prefix, for who makes packages
+        /// A folder put before the prefix, for packagers
         #[arg(long)]
         destdir: Option<PathBuf>,
     },
     /// Writes the reference pages of the C interface from the comments of its headers
     Reference {
-        /// Only says whether the pages are what the headers say
+        /// Only checks whether the pages match the headers
         #[arg(long)]
         check: bool,
     },
     /// Looks at the titles of commits: `room: what it does now`, 65 characters at most
     Titles {
-        /// Which, as `git log` takes it
+        /// The range, in `git log`'s notation
         #[arg(default_value = "HEAD~1..HEAD")]
         range: String,
     },

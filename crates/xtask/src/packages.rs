@@ -92,8 +92,7 @@ impl Package {
     }
 }
 
-/// Installs what is missing, where that is possible, and says what it does. Says nothing where all
-/// is there.
+/// Installs missing packages, where that is possible, and reports what it does. Prints nothing if none is missing.
 pub fn provide() -> Result<(), String> {
     let missing: Vec<&Package> = PACKAGES.iter().filter(|p| !p.is_present()).collect();
     if missing.is_empty() {

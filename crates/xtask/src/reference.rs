@@ -1,14 +1,14 @@
-//! Reference pages from the comments of the headers for C.
+//! Reference pages from the comments of the C headers.
 //!
-//! A header begins with a comment about all of it; lines of dashes with words make sections; a comment stands in front
-//! of what it is about, up to an empty line. Names that begin with an underscore, and those of what lies below, are no
-//! program's.
+//! A header begins with a comment about all of it. Lines of words between dashes make sections. A comment stands before
+//! the declarations that it describes, up to an empty line. Names that begin with an underscore, and names in the
+//! layers below, are not for programs.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Pages, and of each the header that a program includes and the parts of it.
+/// Pages, and for each the header that a program includes and the header's parts.
 const PAGES: [(&str, &[&str]); 3] = [
     ("firn", &["firn.h"]),
     ("containers", &["firn/containers.h"]),
@@ -24,12 +24,12 @@ const PAGES: [(&str, &[&str]); 3] = [
 ];
 const HEADERS: &str = "bindings/c/include";
 const FOLDER: &str = "docs/reference";
-/// What the names begin with that are no program's.
+/// Prefixes of names that are not for programs.
 const INTERNAL: [&str; 4] = ["_", "firn_pobj_", "firn_pmemobj_", "FIRN_POBJ_"];
-/// The section that the reference ends in front of.
+/// The section before which the reference ends.
 const INLINE: &str = "what is inline of it";
 
-/// Writes the pages, or says which one is not what its header says.
+/// Writes the pages, or reports a page that differs from its header.
 pub(crate) fn pages(check: bool) -> Result<(), String> {
     let root = &Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (name, headers) in PAGES {
@@ -58,11 +58,11 @@ pub(crate) fn pages(check: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Something that a header declares: as many lines as a program has to see, and what its comment says.
+/// A header's declaration: the lines that a program has to see, and the text of its comment.
 struct Item {
     code: String,
     comment: Option<String>,
-    /// Whether it follows the one before without an empty line, and shares what that one's comment says.
+    /// Whether it follows the one before without an empty line, and shares that one's comment.
     is_next: bool,
 }
 
@@ -71,7 +71,7 @@ enum Part {
     Item(Item),
 }
 
-/// Adds what a header says to a page.
+/// Adds a header's contents to a page.
 fn add(header: &str, text: &str, page: &mut String) -> Result<(), String> {
     let mut lines = text.lines().peekable();
     let first = lines.next().unwrap_or_default();
@@ -129,7 +129,7 @@ fn parts<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Vec<Part> {
         } else if let Some(code) = declared(line, lines) {
             let name = name_of(&code);
             let is_internal = INTERNAL.iter().any(|internal| name.starts_with(internal));
-            // What keeps a header from being read twice has no program's name either.
+            // The include guard is not for programs either.
             if !is_internal && !name.ends_with("_H") {
                 let comment = comment.take();
                 parts.push(Part::Item(Item {
@@ -155,7 +155,7 @@ fn section(line: &str) -> Option<Part> {
         .then_some(Part::Section { level, name })
 }
 
-/// The text of a comment; what a line is about that begins with a word and a colon is a line of its own.
+/// The text of a comment. A line that begins with a label, such as `Fails`, stays a line of its own.
 fn comment_of<'a>(first: &str, lines: &mut impl Iterator<Item = &'a str>) -> String {
     let mut all = vec![first];
     while !all.last().is_some_and(|line| line.ends_with("*/")) {
@@ -185,7 +185,7 @@ fn comment_of<'a>(first: &str, lines: &mut impl Iterator<Item = &'a str>) -> Str
     paragraphs.map(str::trim).collect::<Vec<_>>().join("\n\n")
 }
 
-/// What a line begins to declare, without what is only the library's: bodies of functions, and of macros.
+/// The declaration that a line begins, without the parts that only the library uses: bodies of functions and macros.
 fn declared<'a>(first: &str, lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
     if let Some(macro_) = first.strip_prefix("#define ") {
         let mut last = first;
@@ -234,7 +234,7 @@ fn declared<'a>(first: &str, lines: &mut impl Iterator<Item = &'a str>) -> Optio
     })
 }
 
-/// The name that is declared.
+/// The declared name.
 fn name_of(code: &str) -> &str {
     let code = code.strip_prefix("#define ").unwrap_or(code);
     let front = match code.find('(') {

@@ -5,7 +5,7 @@ use std::process::Command;
 /// Characters of a title at most.
 const MOST: usize = 65;
 
-/// Looks at the titles of a range of commits.
+/// Checks the titles of a range of commits.
 ///
 /// Errors: git knows no such range; titles that are too long, or name no room.
 pub fn check(range: &str) -> Result<(), String> {
@@ -25,7 +25,7 @@ pub fn check(range: &str) -> Result<(), String> {
     }
 }
 
-/// What is wrong with a commit, of which its short hash and its title are given.
+/// What is wrong with a commit, given its short hash and its title.
 fn fault(line: &str) -> Option<String> {
     let (hash, title) = line.split_once(' ').unwrap_or((line, ""));
     let length = title.chars().count();

@@ -1,4 +1,4 @@
-//! Does every room know only whom it may know? Read from cargo's own metadata.
+//! Does every room depend only on the rooms that it may know? Read from cargo's own metadata.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Rooms of production, and whom each may know.
+/// Rooms of production, each with the rooms that it may know.
 const PRODUCTION: &[(&str, &[&str])] = &[
     ("firn-units", &[]),
     ("firn-media", &["firn-units"]),
     ("firn-format", &["firn-units"]),
-    // The derive macro is part of the heap, in a crate of its own because cargo asks for that.
+    // The derive macro is part of the heap; it is a crate of its own because cargo requires that.
     ("firn-heap-derive", &[]),
     (
         "firn-heap",
@@ -46,7 +46,7 @@ const PRODUCTION: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What the lab and the command line are made of, and whom each may know.
+/// The parts of the lab and the command line, each with the rooms that it may know.
 const BELOW_THE_LAB: &[(&str, &[&str])] = &[
     (
         "firn-workloads",
@@ -65,14 +65,14 @@ const BELOW_THE_LAB: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The lab and what stands on it; nobody knows them.
+/// The lab and the rooms that stand on it; no other room knows them.
 const LAB: &str = "firn-lab";
 const COMMAND_LINE: &str = "firn";
-/// Programs that show how the heap is used; nobody knows them.
+/// Programs that show how the heap is used; no other room knows them.
 const EXAMPLES: &str = "firn-examples";
 /// Rooms that stand alone.
 const ALONE: &[&str] = &["firn-rivals", "xtask"];
-/// What production rooms may use in their tests, besides what they may know.
+/// Rooms that production rooms may use in their tests, besides those that they may know.
 const IN_TESTS: &[&str] = &[
     "firn-mapped",
     "firn-crash",

@@ -25,7 +25,7 @@ fn install(folder: &Path, more: &[&str]) -> std::process::Output {
         .unwrap()
 }
 
-/// What pkg-config says, as arguments.
+/// pkg-config's answer, as arguments.
 fn flags(folder: &Path, what: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command
@@ -66,7 +66,7 @@ fn a_program_builds_with_what_is_installed() {
         "{needs}"
     );
     let mut all = vec!["-Wl,-Bstatic".to_owned()];
-    // The static library lies beside the shared one: it is asked for by its name.
+    // The static library lies beside the shared one, so it is asked for by its file name.
     all.extend(
         flags(folder, &["--cflags", "--static", "--libs"])
             .into_iter()

@@ -1,4 +1,4 @@
-//! Are the reference pages what the headers say, all of whose functions they have?
+//! Are the reference pages up to date with the headers, and do they have every function?
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn the_pages_are_what_the_headers_say() {
     assert!(output.status.success(), "{told}");
 }
 
-/// The functions that the library exports are found here by their names in its source, not by how the pages are made.
+/// Exported functions are found here by their names in the library's source, independently of how the pages are made.
 #[test]
 fn every_function_of_the_library_has_its_place() {
     let page = |name: &str| {
@@ -47,7 +47,7 @@ fn every_function_of_the_library_has_its_place() {
                     .skip(1),
             );
             for (_, name) in exported.filter(|(word, _)| *word == "fn") {
-                // Those that an inline function of the header calls are no program's.
+                // Functions that an inline function of the header calls are not for programs.
                 let is_public = name.starts_with("firn_")
                     && !name.starts_with("firn_pmemobj_")
                     && name != "firn_follow_slow";

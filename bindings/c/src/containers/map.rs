@@ -22,7 +22,7 @@ const AFTER: u32 = 3;
 const DOWN_FROM: u32 = 4;
 const BEFORE: u32 = 5;
 
-/// Takes a number for where to begin, not an enumeration: a program may pass any.
+/// Takes a number for the start, not an enumeration: a program may pass any.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_map_scan(
     pointer: Handed<Session>,

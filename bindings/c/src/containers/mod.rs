@@ -1,7 +1,7 @@
-//! Collections: what `include/firn/containers.h` declares.
+//! Collections: the functions that `include/firn/containers.h` declares.
 //!
-//! Each call finds the collection at an object, in the view of the operation that is open, and does what the
-//! structure of the same name does. What is found lies in the session's memory until the next such call.
+//! Each call finds the collection at an object, in the view of the open operation, and calls the structure of the same
+//! name. Results lie in the session's memory until the next such call.
 
 mod hash;
 mod map;
@@ -18,9 +18,9 @@ pub use hash::*;
 pub use map::*;
 pub use vector::*;
 
-/// Bytes that a scan stops behind.
+/// Bytes after which a scan stops.
 const SCAN_BYTES: usize = 64 << 10;
-/// Room that a session keeps for what it finds.
+/// Memory that a session keeps for results.
 const KEPT_BYTES: usize = 1 << 20;
 
 /// `firn_span`.
@@ -57,7 +57,7 @@ fn answer_of(call: impl FnOnce() -> Outcome<Status>) -> Status {
     }
 }
 
-/// What a call answers that looked for something.
+/// The answer of a call that looked for something.
 #[inline(always)]
 fn there(is_there: bool) -> Status {
     match is_there {
@@ -66,8 +66,8 @@ fn there(is_there: bool) -> Status {
     }
 }
 
-/// A key that a program passes. Of one that is too long no more is looked at than shows that it is: it is refused by
-/// who inserts it, and compares with the keys that there are as the whole would.
+/// A key that a program passes. Of an overlong key only as much is read as shows its excess: an insertion refuses it,
+/// and comparisons with existing keys give the results of the whole key.
 ///
 /// # Safety
 ///
@@ -76,12 +76,12 @@ fn there(is_there: bool) -> Status {
 unsafe fn key(from: Source<'_>, len: usize) -> Outcome<&[u8]> {
     const WHAT: &str = "the key";
     check_len(len, WHAT)?;
-    // SAFETY: these are no more than the program promises, as the caller says.
+    // SAFETY: these are no more bytes than the program promises, by this function's contract.
     unsafe { from.bytes(len.min(MAX_KEY_BYTES + 1), WHAT) }
 }
 
 impl Session {
-    /// Finds something: `look` appends it to the session's memory and says whether it is there.
+    /// Finds something: `look` appends it to the session's memory and returns whether it is there.
     #[inline(always)]
     fn find(
         &self,
@@ -98,7 +98,7 @@ impl Session {
     }
 }
 
-/// A session's memory for what is found. There are two, used in turn: what one call found may be passed to the next.
+/// A session's memory for results. There are two, used in turn: the result of one call may be passed to the next.
 #[derive(Default)]
 pub(crate) struct Found {
     memory: [Vec<u8>; 2],
@@ -106,7 +106,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The one that was not used last, empty; of a large one only a part is kept.
+    /// The memory that was not used last, emptied; if it is large, only part of it is kept.
     #[inline(always)]
     fn other(&mut self) -> &mut Vec<u8> {
         self.last = !self.last;
@@ -119,15 +119,15 @@ impl Found {
     }
 }
 
-/// Entries that a scan finds.
+/// Entries found by a scan.
 struct Scan<'s> {
     found: &'s mut Vec<u8>,
-    /// Where in `found` each key begins, its value, and where that ends.
+    /// Offsets in `found`: the start of each key, the start of its value, and the value's end.
     parts: Vec<[usize; 3]>,
 }
 
 impl Scan<'_> {
-    /// Takes one more: `key` and `value` append it to what they are given.
+    /// Takes one more entry: `key` and `value` append to the given memory.
     fn take<E>(
         &mut self,
         key: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
@@ -178,7 +178,7 @@ impl Session {
                 key: Span::of(&found[key_at..value_at]),
                 value: Span::of(&found[value_at..end]),
             };
-            // SAFETY: `Scan` takes no more than `room`, for which there is room, as the caller says.
+            // SAFETY: `Scan` takes no more than `room` entries, for which there is room by this function's contract.
             unsafe { entries.pointer().add(index).write(entry) };
         }
         count.put(parts.len());
@@ -186,7 +186,7 @@ impl Session {
     }
 }
 
-/// Reads the collection at an object, in whichever operation is open.
+/// Reads the collection at an object, in the open operation.
 macro_rules! reading {
     ($kind:ident, $session:expr, $object:expr, |$it:ident| $body:expr) => {
         $crate::operation::with_view!($session, |view| {
@@ -208,7 +208,7 @@ macro_rules! changing {
 }
 pub(crate) use {changing, reading};
 
-/// The collection of a root, made in a transaction where there is no such root.
+/// The collection of a root, made in a transaction if there is no such root.
 macro_rules! found_or_made {
     ($kind:ident, $it:ident, $root:expr) => {{
         let found = $it.looked($crate::operation::with_view!($it, |view| {
@@ -228,7 +228,7 @@ macro_rules! found_or_made {
 }
 pub(crate) use found_or_made;
 
-/// What every collection has: `new`, `root`, `named`, `len`, `clear`, `check`.
+/// The functions of every collection: `new`, `root`, `named`, `len`, `clear`, `check`.
 macro_rules! collection {
     ($kind:ident: $new:ident, $root:ident, $named:ident, $len:ident, $clear:ident, $check:ident) => {
         #[unsafe(no_mangle)]
@@ -296,7 +296,7 @@ macro_rules! collection {
 }
 pub(crate) use collection;
 
-/// What both maps have besides: `get`, `insert`, `remove`.
+/// The further functions of both maps: `get`, `insert`, `remove`.
 macro_rules! keyed {
     ($kind:ident: $get:ident, $insert:ident, $remove:ident) => {
         #[unsafe(no_mangle)]

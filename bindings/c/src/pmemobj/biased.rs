@@ -1,9 +1,9 @@
-//! What one thread uses all the time, and another one hardly ever.
+//! A lock for content that one thread uses all the time, and other threads rarely.
 //!
-//! A thread comes to its part of a pool with every call, and a lock would be two locked instructions of some twenty
-//! cycles each, or of hundreds: they wait for write-backs that are under way (Intel, `CLWB`). So the thread says that it
-//! is inside by a plain store and looks whether somebody claims it; who claims it says so and waits until the thread is
-//! outside. The barrier that belongs between is the claimant's to pay for ([`firn_mapped::barrier`]).
+//! A thread uses its part of a pool in every call. A lock would be two locked instructions of some twenty cycles each,
+//! or of hundreds: they wait for write-backs that are under way (Intel, `CLWB`). So the owner announces by a plain
+//! store that it is inside, and checks for a claim. A claimant announces its claim and waits until the owner is
+//! outside. The claimant pays for the barrier that is needed in between ([`firn_mapped::barrier`]).
 
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -16,33 +16,32 @@ use crate::operation::this_thread;
 
 /// A lock that is biased to the thread that made it.
 pub(crate) struct Biased<T> {
-    /// Its thread, by [`this_thread`].
+    /// The owning thread, by [`this_thread`].
     owner: usize,
-    /// Calls of the owner's that are inside: one, and those that the program's own functions made meanwhile.
+    /// Nested calls of the owner that are inside: one, and those that the program's own functions made meanwhile.
     inside: AtomicU32,
     claimed: AtomicBool,
-    /// Held by who claims it.
+    /// Held by the claimant.
     claims: Mutex<()>,
     content: T,
 }
 
-// SAFETY: the content is used by one thread at a time: by its owner inside, and by who claimed it while the owner is
-// outside.
+// SAFETY: one thread at a time uses the content: the owner inside, or a claimant while the owner is outside.
 unsafe impl<T: Send> Send for Biased<T> {}
-// SAFETY: threads that share it use the content one after the other, as said, which is all that `Send` needs.
+// SAFETY: `enter` and `with_any` let sharing threads use the content one after the other, which only needs `Send`.
 unsafe impl<T: Send> Sync for Biased<T> {}
 
-/// A call of the owner's.
+/// A call of the owner that is inside.
 pub(crate) struct Inside<'a, T>(&'a Biased<T>);
 
-/// Another thread that has it.
+/// A claim of another thread.
 struct Claim<'a> {
     claimed: &'a AtomicBool,
     _claims: MutexGuard<'a, ()>,
 }
 
 impl<T> Biased<T> {
-    /// To this thread.
+    /// A lock biased to this thread.
     pub(crate) fn new(content: T) -> Self {
         Self {
             owner: this_thread(),
@@ -57,7 +56,7 @@ impl<T> Biased<T> {
     ///
     /// # Safety
     ///
-    /// This thread is the owner.
+    /// The caller is the owner's thread.
     #[inline(always)]
     pub(crate) unsafe fn enter(&self) -> Inside<'_, T> {
         debug_assert_eq!(self.owner, this_thread());
@@ -65,7 +64,7 @@ impl<T> Biased<T> {
         self.inside.store(calls + 1, Ordering::Relaxed);
         if calls == 0 {
             barrier::light();
-            // What the claimant did happens before.
+            // The claimant's accesses happen before.
             if self.claimed.load(Ordering::Acquire) {
                 self.wait();
             }
@@ -87,10 +86,10 @@ impl<T> Biased<T> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the content, on any thread. Waits until the owner is outside.
+    /// Calls `body` with the content, on any thread. Waits until the owner is outside.
     pub(crate) fn with_any<R>(&self, body: impl FnOnce(&T) -> R) -> R {
         if self.owner == this_thread() {
-            // SAFETY: this thread is the owner, as was looked at.
+            // SAFETY: this thread is the owner, as was just checked.
             let inside = unsafe { self.enter() };
             return body(&inside);
         }
@@ -100,7 +99,7 @@ impl<T> Biased<T> {
         };
         self.claimed.store(true, Ordering::Relaxed);
         barrier::heavy();
-        // What the owner did happens before.
+        // The owner's accesses happen before.
         let mut sleep = Duration::from_micros(20);
         while self.inside.load(Ordering::Acquire) != 0 {
             std::thread::sleep(sleep);
@@ -142,16 +141,16 @@ mod tests {
 
     use super::*;
 
-    /// Who finds that somebody is here, or has an addition lost, was not alone.
+    /// A content that detects a second user, or a lost addition.
     #[derive(Default)]
     struct Alone {
         is_here: Cell<bool>,
         count: Cell<u64>,
     }
 
-    /// Lets the test's thread in, which made it.
+    /// Lets the test's thread in, which made the lock.
     fn enter(biased: &Biased<Alone>) -> Inside<'_, Alone> {
-        // SAFETY: each test enters what it made itself.
+        // SAFETY: each test enters a lock that it made itself.
         unsafe { biased.enter() }
     }
 
@@ -179,7 +178,7 @@ mod tests {
         while !ended.load(Ordering::Relaxed) {
             let inside = enter(&biased);
             inside.count();
-            // As a function of the program's does that was called meanwhile.
+            // As a function of the program does that is called meanwhile.
             enter(&biased).count();
             biased.with_any(Alone::count);
             calls += 3;

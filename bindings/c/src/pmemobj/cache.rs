@@ -1,12 +1,12 @@
-//! What the inline functions of a program know of a thread's pool.
+//! What a program's inline functions know about a thread's pool.
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// `struct firn_pobj_cache`: what they know while the thread is inside an operation there. It lies in the program, one
-/// for each thread.
+/// `struct firn_pobj_cache`: their knowledge while the thread is inside an operation in that pool. It lies in the
+/// program, one for each thread.
 #[repr(C)]
 pub struct Cache {
-    /// Zero while it knows nothing.
+    /// Zero while nothing is known.
     pool: AtomicU64,
     base: u64,
     /// The last offset while no page is marked; zero otherwise.
@@ -16,7 +16,7 @@ pub struct Cache {
     marks: *const AtomicU8,
 }
 
-/// What a cache is told of a pool.
+/// The facts about a pool that a cache receives.
 pub(crate) struct Told<'p> {
     pub(crate) pool: u64,
     pub(crate) base: u64,
@@ -26,8 +26,8 @@ pub(crate) struct Told<'p> {
     pub(crate) marks: &'p [AtomicU8],
 }
 
-/// A cache of this thread's, in the program. The header's functions, which alone pass one, have it in thread-local
-/// storage, where it stays as long as the thread runs.
+/// A cache of this thread in the program. Only the header's functions pass one; theirs is in thread-local storage,
+/// where it stays as long as the thread runs.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq)]
 pub struct InProgram(*mut Cache);
@@ -36,7 +36,7 @@ impl InProgram {
     /// Tells the inline functions where the pool is.
     #[inline]
     pub(crate) fn tell(self, told: &Told<'_>) {
-        // SAFETY: it lies in storage of this thread, which calls here and reads it behind the call.
+        // SAFETY: it lies in storage of this thread, which calls here and reads it only after the call.
         let cache = unsafe { &mut *self.0 };
         cache.base = told.base;
         cache.last = told.last;
@@ -48,8 +48,8 @@ impl InProgram {
         cache.pool.store(told.pool, Ordering::Relaxed);
     }
 
-    /// Tells them that they know nothing. The thread that closes a pool does this to another's, which is outside of the
-    /// library then, and not at its end: that takes its caches back first.
+    /// Clears the inline functions' knowledge. The thread that closes a pool does this to another's cache. That thread
+    /// is outside the library then, and has not ended: at its end it takes its caches back first.
     #[inline]
     pub(crate) fn forget(self) {
         // SAFETY: it lies in storage of a thread that has not ended, and this word of it is an atomic.

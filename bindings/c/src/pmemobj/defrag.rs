@@ -1,4 +1,4 @@
-//! Keeping a pool compact.
+//! Compacting a pool.
 
 use core::ffi::c_int;
 use core::mem::offset_of;
@@ -26,7 +26,7 @@ pub struct Defragmented {
 }
 
 impl Pobj {
-    /// Collects, or moves objects otherwise. A collector that watches ends what it does, and goes on afterwards.
+    /// Collects, or moves objects otherwise. A background collector first ends its work, and continues afterwards.
     ///
     /// Errors: the thread has a transaction open.
     fn collect<R>(&self, collect: impl FnOnce(&Pool<Mapped>) -> Outcome<R>) -> Outcome<R> {
@@ -47,10 +47,10 @@ impl Pobj {
         collected
     }
 
-    /// Moves the objects together that these OIDs name.
+    /// Moves together the objects that these OIDs name.
     fn gather<'t>(&self, oids: impl Iterator<Item = InOut<'t, Oid>>) -> Outcome<Defragmented> {
         self.collect(|heap| {
-            // A cycle that a crash interrupted moves what it had planned first.
+            // A cycle that a crash interrupted completes its planned moves first.
             heap.collection(&CollectOptions::default())?.finish()?;
             let list = List::of(self, oids)?;
             let total = list.bodies.len();
@@ -63,15 +63,15 @@ impl Pobj {
 
 /// OIDs of a pool that the program lists.
 struct List<'t> {
-    /// Where each lies, and where its object's body was, as the heap knows it, when it was looked at.
+    /// The place of each OID, and the address of its object's body, as the heap knows it, when it was looked up.
     oids: Vec<(Place<'t>, VirtAddr)>,
     /// The bodies, in ascending order, each once.
     bodies: Vec<VirtAddr>,
 }
 
-/// Where an OID lies.
+/// The place of an OID.
 enum Place<'t> {
-    /// In the pool: it moves with an object in which it is.
+    /// In the pool: it moves with the object that contains it.
     InPool(VirtAddr),
     /// In the program's memory.
     Outside(InOut<'t, Oid>),
@@ -88,7 +88,7 @@ impl<'t> List<'t> {
                 }
                 let in_pool = pool.address(listed.pointer());
                 let object = guard.resolve_to_read(pool.check(oid)?);
-                // It may be named by where it was before a collection.
+                // It may name its object's address before a collection.
                 if object.0 != oid.offset && in_pool.is_none() {
                     listed.put(pool.oid(object));
                 }
@@ -119,7 +119,7 @@ impl<'t> List<'t> {
             .map(|(place, _)| place)
     }
 
-    /// Moves the objects together, and stores in each OID where its object is. Returns how many have moved.
+    /// Moves the objects together, and stores the new addresses in their OIDs. Returns how many have moved.
     fn gather(&self, pool: &Pobj) -> Outcome<usize> {
         let mut gathering = in_operation(pool, |guard| Ok(Gathering::new(guard, &self.bodies)?))?;
         let mut all = BTreeMap::new();
@@ -139,7 +139,7 @@ impl<'t> List<'t> {
         }
     }
 
-    /// Stores where an object is in those of its OIDs that lie in the program's memory.
+    /// Stores an object's address in those of its OIDs that lie in the program's memory.
     fn store_outside(&self, pool: &Pobj, moved: &Moved) {
         for place in self.of_object(moved.from) {
             if let Place::Outside(oid) = place {
@@ -148,7 +148,7 @@ impl<'t> List<'t> {
         }
     }
 
-    /// Stores where objects are in those of their OIDs that lie in the pool, wherever these lie by now.
+    /// Stores objects' addresses in those of their OIDs that lie in the pool, wherever these lie by now.
     fn store_in_pool(
         &self,
         tx: RawTx<'_, Mapped>,
@@ -167,7 +167,7 @@ impl<'t> List<'t> {
     }
 }
 
-/// Where a byte of the pool is once these objects have moved.
+/// The address of a byte of the pool once these objects have moved.
 fn resolve_now(at: VirtAddr, all: &BTreeMap<VirtAddr, Moved>) -> VirtAddr {
     match all.range(..=at).next_back() {
         Some((_, with)) if at - with.from < with.len => with.to + (at - with.from),
@@ -175,8 +175,8 @@ fn resolve_now(at: VirtAddr, all: &BTreeMap<VirtAddr, Moved>) -> VirtAddr {
     }
 }
 
-/// Moves the objects together that these OIDs name, and nothing else, and stores in each OID where its object is now.
-/// Without any nothing is done, as with libpmemobj.
+/// Moves together the objects that these OIDs name, and nothing else, and stores the new addresses in the OIDs. Without
+/// any OIDs it does nothing, as with libpmemobj.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_defrag(
     pool: Handed<Pobj>,
@@ -189,7 +189,7 @@ pub extern "C" fn firn_pmemobj_defrag(
         let found = match count {
             0 => Defragmented::default(),
             _ if oids.is_null() => return Err(Failure::invalid("the table of OIDs is null")),
-            // SAFETY: the header promises `count` pointers; and it is not null.
+            // SAFETY: the header promises `count` pointers; and `oids` is not null.
             _ => it.gather(unsafe { oids.each(count) })?,
         };
         result.put(found);
@@ -198,14 +198,14 @@ pub extern "C" fn firn_pmemobj_defrag(
     match status {
         Status::Ok => 0,
         _ => {
-            // SAFETY: the system's function yields where `errno` of this thread is, always.
+            // SAFETY: the system's function always returns the address of this thread's `errno`.
             unsafe { *libc::__errno_location() = errno_of(status) };
             -1
         }
     }
 }
 
-/// How the pool is kept compact from now on; by itself no longer, if that is null.
+/// Sets how the pool is kept compact from now on; null ends automatic compaction.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_collecting(pool: Handed<Pobj>, how: In<'_, Collecting>) -> c_int {
     errno_of(status_of(|| {
@@ -244,7 +244,7 @@ pub extern "C" fn firn_pmemobj_collect(
     }))
 }
 
-/// Gives back what ended cycles keep: the program says that it has no OIDs outside the pool.
+/// Releases what ended cycles retain: the program declares that it has no OIDs outside the pool.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_forget_oids(pool: Handed<Pobj>) -> c_int {
     errno_of(status_of(|| {

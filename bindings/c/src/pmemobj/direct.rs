@@ -13,9 +13,9 @@ use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 impl Pobj {
-    /// Where an OID says that an object's byte is.
+    /// The address of the object's byte that an OID names.
     ///
-    /// Errors: in another pool; nowhere; behind the pool's end.
+    /// Errors: in another pool; nowhere; beyond the pool's end.
     pub(crate) fn check(&self, oid: Oid) -> Outcome<VirtAddr> {
         if oid.pool != self.id {
             return Err(Failure::invalid("the object belongs to another pool"));
@@ -29,7 +29,7 @@ impl Pobj {
         Ok(VirtAddr(oid.offset))
     }
 
-    /// Where an object's byte may be stored to until the operation ends.
+    /// The address at which an object's byte may be stored to until the operation ends.
     pub(crate) fn resolve(&self, oid: Oid) -> Outcome<VirtAddr> {
         let at = self.check(oid)?;
         in_operation(self, |guard| Ok(guard.resolve(at)))
@@ -47,8 +47,8 @@ pub(crate) fn not_an_object(oid: Oid) -> Failure {
     )
 }
 
-/// The way of `pmemobj_direct` where the thread is outside of an operation, the object is in another pool than
-/// the last one, or it may have moved.
+/// The slow path of `pmemobj_direct`: the thread is outside an operation, the object is in another pool than the last
+/// one, or it may have moved.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_direct(
     id: u64,

@@ -15,7 +15,7 @@ use crate::handle_pool::Handed;
 use crate::pool::layout;
 use crate::status::{Failure, Outcome, firn_last_status, result_of};
 
-/// Failures of pools are those of `errno.h`, by the thread's last status.
+/// Failures of pools are numbers of `errno.h`, from the thread's last status.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_errno() -> c_int {
     errno_of(firn_last_status())
@@ -70,7 +70,7 @@ pub extern "C" fn firn_pmemobj_create(
     result_of(Handed::NULL, || {
         let (at, layout) = (at.path()?, layout(of)?);
         let mut options = options(layout);
-        // A file that is there, and empty, says by its length how long the pool may become.
+        // The length of an existing, empty file says how long the pool may become.
         let there = std::fs::metadata(at).ok();
         let most = match (bytes, &there) {
             (0, Some(file)) if file.len() > 0 => file.len(),
@@ -88,7 +88,7 @@ pub extern "C" fn firn_pmemobj_create(
             _ => Mapped::create(at, 0, &mapped)?,
         };
         let made = firn_heap::Pool::create_unpublished(medium, &options)?;
-        // What keeps it from being handed out keeps it from being found, too.
+        // A pool that cannot be handed out must not be found either.
         let named = made
             .register_pairs(TYPE)
             .and_then(|_| made.publish().map(|()| made.clone()));
@@ -96,22 +96,22 @@ pub extern "C" fn firn_pmemobj_create(
     })
 }
 
-/// How many times as many addresses a pool has as bytes: four for what is emptied and kept, and a power of two above.
+/// Address space of a pool over its bytes: four times for emptied frames that are retained, and a power of two above.
 const ADDRESSES: u64 = 8;
 
 /// Those bits of a file's mode that `pmemobj_create` sets.
 const PERMISSIONS: u32 = 0o777;
 
-/// Bytes that a pool takes at least: what the program asks for is what its objects take, and the pool has tables.
+/// Least bytes of a pool: a program asks for the bytes of its objects, and the pool has tables besides.
 const LEAST_BYTES: u64 = 32 << 20;
 
 /// Opens a pool, with the limit that it was made with.
 fn open_heap(at: &Path, layout: &str) -> Outcome<firn_heap::Pool<Mapped>> {
-    // Zero where there is no file, which opening it will tell.
+    // Zero if there is no file; opening it will report that.
     let length = std::fs::metadata(at).map_or(0, |file| file.len());
     let medium = Mapped::open(at, &mapped_options(length)?)?;
     let limit = firn_heap::stored_limit(&medium).unwrap_or(0);
-    // So that what is emptied and kept has addresses, too.
+    // This gives retained frames addresses, too.
     let medium = match limit.saturating_mul(ADDRESSES) > medium.capacity() {
         true => {
             drop(medium);
@@ -132,7 +132,7 @@ pub extern "C" fn firn_pmemobj_open(at: Text<'_>, of: Text<'_>) -> Handed<Pobj> 
 
 /// # Safety
 ///
-/// As the header asks: nobody uses the pool meanwhile, or afterwards.
+/// As the header asks: no thread uses the pool meanwhile, or afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_close(pool: Handed<Pobj>) {
     result_of((), || {
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn firn_pmemobj_close(pool: Handed<Pobj>) {
     });
 }
 
-/// One if a pool is sound, zero if not, minus one if that cannot be found out.
+/// One if a pool is sound, zero if not, minus one if that cannot be determined.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_check(at: Text<'_>, of: Text<'_>) -> c_int {
     result_of(-1, || {

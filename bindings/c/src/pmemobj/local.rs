@@ -1,9 +1,9 @@
-//! What a thread knows: the transaction that it has open, and what it has of each pool.
+//! A thread's state: its open transaction, and its part of each pool.
 //!
-//! A library finds variables of a thread's by a call of the loader's, and every function here begins with them: an
-//! insertion made 50 of these calls. So one word lies at a distance from the thread's control block that is known
-//! once the library is loaded (model "initial exec" of ELF's thread-local storage), and leads to the rest. glibc keeps
-//! room for libraries that are loaded late and want that: the library's 184 bytes of 1,664.
+//! A library finds thread-local variables by a call of the loader, and every function here begins with them: an
+//! insertion made 50 of these calls. So one word lies at an offset from the thread's control block that is known once
+//! the library is loaded (model "initial exec" of ELF's thread-local storage), and leads to the rest. glibc reserves
+//! room for libraries that are loaded late and want this: the library takes 184 bytes of 1,664.
 
 use core::cell::{Cell, RefCell};
 use core::ptr;
@@ -14,10 +14,10 @@ use super::stages::Stages;
 use super::thread::{Slot, end_all};
 use crate::handle_pool::Handed;
 
-/// A thread's own. It is used by that thread alone.
+/// A thread's state, used by that thread alone.
 pub(crate) struct Local {
     pub(crate) stages: Stages,
-    /// The pool that was used last, and the thread's slot of it.
+    /// The last-used cache: the pool of the last call, and the thread's slot in it.
     pub(crate) last_used: Cell<(Handed<Pobj>, *const Slot)>,
     pub(crate) slots: RefCell<Slots>,
 }
@@ -26,14 +26,14 @@ pub(crate) struct Local {
 #[derive(Default)]
 pub(crate) struct Slots {
     pub(crate) of_pools: Vec<(Handed<Pobj>, Arc<Slot>)>,
-    /// Of pools that were closed.
+    /// Slots of closed pools.
     pub(crate) ended: Vec<Arc<Slot>>,
 }
 
-/// No pool was used yet.
+/// No pool has been used yet.
 const NOWHERE: (Handed<Pobj>, *const Slot) = (Handed::NULL, ptr::null());
 
-/// This thread's own, made if it has none.
+/// This thread's state, made if there is none.
 #[inline(always)]
 pub(crate) fn local() -> &'static Local {
     match known() {
@@ -42,11 +42,11 @@ pub(crate) fn local() -> &'static Local {
     }
 }
 
-/// This thread's own, if it has one.
+/// This thread's state, if there is one.
 #[inline(always)]
 pub(crate) fn known() -> Option<&'static Local> {
-    // SAFETY: the word is this thread's alone, and begins as null; it leads to memory that stays until the thread
-    // ends. What is returned is not kept.
+    // SAFETY: only this thread uses the word, which begins as null and leads to memory that stays until the thread
+    // ends. No caller keeps the reference.
     unsafe { (*word()).as_ref() }
 }
 
@@ -57,14 +57,14 @@ fn make() -> &'static Local {
         last_used: Cell::new(NOWHERE),
         slots: RefCell::default(),
     }));
-    // SAFETY: the word is this thread's alone.
+    // SAFETY: only this thread uses the word.
     unsafe { word().write(local) };
-    // Where the thread is at its end, nothing ends what comes now.
+    // If the thread is ending already, nothing frees a state made now.
     let _ = END.try_with(|end| end.0.set(local));
     local
 }
 
-/// Ends what a thread has when it ends.
+/// Ends the thread's state with the thread.
 struct End(Cell<*mut Local>);
 
 thread_local! {
@@ -73,12 +73,12 @@ thread_local! {
 
 impl Drop for End {
     fn drop(&mut self) {
-        // SAFETY: it is null, or was made for this thread and is not looked at any more once the word is null.
+        // SAFETY: it is null, or `make` set it for this thread; it is not used any more once the word is null.
         if let Some(local) = unsafe { self.0.get().as_ref() } {
             let slots = local.slots.take();
             local.last_used.set(NOWHERE);
             end_all(slots);
-            // SAFETY: the word is this thread's; what it led to came from a box in `make`, and nobody finds it any more.
+            // SAFETY: only this thread uses the word; it led to a box from `make`, which cannot be found any more.
             unsafe {
                 word().write(ptr::null());
                 drop(Box::from_raw(self.0.get()));
@@ -99,11 +99,11 @@ core::arch::global_asm!(
     ".popsection",
 );
 
-/// Where the word is.
+/// The address of the word.
 #[inline(always)]
 fn word() -> *mut *const Local {
     let word;
-    // SAFETY: reads the thread's control block, whose first word is its own address, and a constant of the loader's.
+    // SAFETY: reads the thread's control block, whose first word is its own address, and a constant of the loader.
     unsafe {
         core::arch::asm!(
             "mov {word}, qword ptr [rip + firn_pmemobj_local@GOTTPOFF]",

@@ -1,9 +1,9 @@
 //! Locks that lie in persistent memory, and are volatile.
 //!
-//! Their 64 bytes hold a number, and the lock itself lies in volatile memory by that number, so that the object
-//! around it can move while somebody holds it. Numbers are not given twice by a process, and begin at random: what
-//! another process left, or an earlier opening of the pool, is a lock that nobody holds. A lock is forgotten with its
-//! object, when the transaction that frees that has committed, and with the pool.
+//! Their 64 bytes hold a number, and the lock itself lies in volatile memory under that number, so that the object
+//! around it can move while a thread holds it. A process never uses a number twice, and numbers begin at random: a
+//! number left by another process, or by an earlier opening of the pool, is a free lock. A lock is forgotten with its
+//! object, once the transaction that frees the object has committed, and with the pool.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -34,7 +34,7 @@ impl Pobj {
         Ok(self.locks.of_word(|| medium.load_u64(at), number_it))
     }
 
-    /// Frees an object with the locks in it, which are to be forgotten when the transaction has committed.
+    /// Frees an object with the locks in it, to be forgotten once the transaction has committed.
     ///
     /// # Safety
     ///
@@ -44,12 +44,12 @@ impl Pobj {
             true => self.locks_in(body, in_tx_len(self, tx, body)?),
             false => Orphans::NONE,
         };
-        // SAFETY: `RawTx::free` asks that nothing leads to the object when the transaction commits; so does this.
+        // SAFETY: this function asks, as `RawTx::free` does, that nothing leads to the object at commit.
         unsafe { self.give_back(tx, body) }?;
         Ok(orphans)
     }
 
-    /// Whatever may be a lock's number.
+    /// The words that may be numbers of locks.
     fn locks_in(&self, body: VirtAddr, len: u64) -> Orphans {
         let medium = self.heap.medium();
         let words = 0..len / WORD_BYTES;
@@ -63,7 +63,7 @@ pub extern "C" fn firn_pmemobj_lock(pool: Handed<Pobj>, lock: *mut c_void) -> *m
     result_of(ptr::null_mut(), || pool.open()?.lock_at(lock))
 }
 
-/// Makes the one at `lock` a lock that nobody holds.
+/// Makes the lock at `lock` free.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_lock_zero(pool: Handed<Pobj>, lock: *mut c_void) {
     result_of((), || {

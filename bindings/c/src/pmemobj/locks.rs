@@ -11,16 +11,16 @@ use firn_units::WORD_BYTES;
 
 use super::sanitizer::forgets_lock;
 
-/// Bytes of a lock in persistent memory, and room for one of the system's that begins as zeros.
+/// Bytes of a lock in persistent memory, and room for a system lock that begins as zeros.
 pub(super) const LOCK_BYTES: usize = 64;
 
-/// A lock of the system's, which begins as zeros. All threads use it, by the system's calls.
+/// A system lock, which begins as zeros. All threads use it, through the system's calls.
 #[derive(Default)]
 #[repr(C, align(64))]
 struct Volatile([AtomicU64; LOCK_BYTES / WORD_BYTES as usize]);
 
-/// Where a lock of the system's lies. That stays a place of locks: one that is used when it has been forgotten is
-/// another lock, and not other memory.
+/// The place of a system lock. It always stays a place of locks: using one after it was forgotten uses another lock,
+/// but no other memory.
 #[derive(Clone, Copy)]
 struct Place(&'static Volatile);
 
@@ -53,7 +53,7 @@ impl Place {
 #[derive(Default)]
 pub(crate) struct Locks {
     known: Mutex<HashMap<u64, Place>>,
-    /// Whether there was ever one.
+    /// Whether a lock was ever used.
     are_used: AtomicBool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Orphans(Vec<u64>);
 impl Orphans {
     pub(crate) const NONE: Self = Self(Vec::new());
 
-    /// Those of these words that may be numbers of locks.
+    /// The words among these that may be numbers of locks.
     pub(super) fn among(words: impl Iterator<Item = u64>) -> Self {
         Self(words.filter(|&number| is_given(number)).collect())
     }
@@ -80,17 +80,17 @@ impl Locks {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there was ever a lock.
+    /// Whether a lock was ever used.
     pub(super) fn are_used(&self) -> bool {
         self.are_used.load(Ordering::Acquire)
     }
 
-    /// The lock with the number that `word` holds, which gets one if it has none.
+    /// The lock with the number that `word` holds; a word without a number gets one.
     pub(super) fn of_word(&self, word: impl Fn() -> u64, number_it: impl Fn(u64)) -> *mut c_void {
         let mut known = self.known();
         let mut number = word();
         if !is_given(number) {
-            // Nothing of this lock is in use: no thread of this process has looked at it.
+            // This lock is not in use: no thread of this process has looked at it.
             number = first() + GIVEN.fetch_add(1, Ordering::Relaxed);
             number_it(number);
         }
@@ -121,16 +121,16 @@ fn put_by(places: impl Iterator<Item = Place>) {
     spare().extend(places.inspect(|place| forgets_lock(place.pointer())));
 }
 
-/// How many numbers were given.
+/// How many numbers have been assigned.
 static GIVEN: AtomicU64 = AtomicU64::new(0);
 
-/// The first number of this process, which is not zero, nor is any that follows in its lifetime.
+/// The first number of this process. Neither it nor any later number in the process's lifetime is zero.
 fn first() -> u64 {
     static FIRST: OnceLock<u64> = OnceLock::new();
     *FIRST.get_or_init(|| RandomState::new().hash_one(std::process::id()) >> 1 | 1)
 }
 
-/// Whether this process has given a number.
+/// Whether this process has assigned a number.
 fn is_given(number: u64) -> bool {
     number.wrapping_sub(first()) < GIVEN.load(Ordering::Relaxed)
 }

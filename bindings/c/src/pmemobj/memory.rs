@@ -1,4 +1,4 @@
-//! Flushing, and copying with it.
+//! Flushing, and copying with a flush.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -52,7 +52,7 @@ pub extern "C" fn firn_pmemobj_drain(pool: Handed<Pobj>) -> Status {
 }
 
 impl Pobj {
-    /// Makes durable what was stored, as far as the flags say.
+    /// Makes the stores durable, as far as the flags say.
     fn finish(&self, to: *mut c_void, len: usize, flags: u32) -> Outcome<()> {
         if flags & NO_FLUSH != 0 {
             return Ok(());
@@ -79,7 +79,7 @@ pub extern "C" fn firn_pmemobj_memmove(
     status_of(|| {
         let it = pool.open()?;
         it.range(to, len)?;
-        // SAFETY: `range` found that the target lies in the pool, which is mapped, and whose bytes are the program's to
+        // SAFETY: `range` found that the target lies in the pool, which is mapped, and whose bytes the program may
         // store to; the header promises `len` bytes at the source.
         unsafe { ptr::copy(from.pointer().cast::<u8>(), to.cast::<u8>(), len) };
         it.finish(to, len, flags)
@@ -97,7 +97,7 @@ pub extern "C" fn firn_pmemobj_memset(
     status_of(|| {
         let it = pool.open()?;
         it.range(to, len)?;
-        // SAFETY: as for the copy: the target lies in the pool, which is mapped.
+        // SAFETY: `range` found that the target lies in the pool, which is mapped, as for the copy.
         unsafe { ptr::write_bytes(to.cast::<u8>(), byte as u8, len) };
         it.finish(to, len, flags)
     })

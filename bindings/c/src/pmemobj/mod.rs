@@ -1,24 +1,23 @@
-//! What `include/firn/pmemobj.h` is built on: pools for programs that were written for libpmemobj.
+//! The basis of `include/firn/pmemobj.h`: pools for programs that were written for libpmemobj.
 //!
 //! ```text
 //! pools     open pools                  files     pools are made, opened, closed
 //! root      the root object             object    allocation and iteration
 //! direct    addresses of objects        memory    flushing, copying
-//! thread    what a thread has of a pool cache     what its inline functions know
-//! tx        transactions                stages    what a transaction of libpmemobj goes through
-//! lock      locks in persistent memory  locks     those of a pool that are in use
-//! defrag    keeping a pool compact
-//! local     what a thread knows         biased    a lock that costs its owner next to nothing
-//! vacated   memory that objects have left, which stops a program that is being debugged
-//! sanitizer what ThreadSanitizer is told of memory that goes from one thread to another
+//! thread    a thread's part of a pool   cache     what its inline functions know
+//! tx        transactions                stages    the stages of a libpmemobj transaction
+//! lock      locks in persistent memory  locks     the used locks of a pool
+//! defrag    compacting a pool
+//! local     a thread's state            biased    a lock that costs its owner next to nothing
+//! vacated   memory that objects have left; an access stops a program that is being debugged
+//! sanitizer telling ThreadSanitizer about memory that passes from one thread to another
 //! ```
 //!
-//! An object's first eight bytes are the program's number of its type; what a program calls the object begins
-//! behind them, at a multiple of 16. All objects have one type of the heap's, whose references are pairs of words
-//! (`FieldKind::Pairs`).
+//! An object's first eight bytes are the program's number of its type; the program's part of the object follows, at a
+//! multiple of 16. All objects have one heap type, whose references are pairs of words (`FieldKind::Pairs`).
 //!
-//! A thread is inside an operation from its first use of an object until its outermost transaction ends, or it
-//! says so at a safepoint: as long, its pointers hold. Failures are numbers of `errno.h`, as programs expect.
+//! A thread is inside an operation from its first use of an object until its outermost transaction ends, or until it
+//! reaches a safepoint; until then its pointers are valid. Failures are numbers of `errno.h`, as programs expect.
 
 mod biased;
 mod cache;
@@ -70,10 +69,10 @@ impl Oid {
     }
 }
 
-/// Bytes of an object in front of what the program calls it: the number of its type.
+/// Bytes of an object before the program's part: the number of its type.
 pub(crate) const TYPE_BYTES: u64 = 8;
 
-/// The number of `errno.h` that says most nearly what a status does.
+/// The number of `errno.h` that comes nearest to a status.
 pub(crate) fn errno_of(status: Status) -> c_int {
     match status {
         Status::Ok => 0,

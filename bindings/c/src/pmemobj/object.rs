@@ -1,4 +1,4 @@
-//! Allocation, and iteration over what is allocated.
+//! Allocation, and iteration over allocated objects.
 
 use core::ffi::{c_int, c_void};
 
@@ -22,7 +22,7 @@ use crate::status::{Failure, Outcome, Status, result_of, status_of};
 const MAX_BYTES: u64 = 0x3_FFDF_FFC0;
 
 impl Pobj {
-    /// Bytes of the object whose body, its type's number in front, is at `body`.
+    /// Bytes of the object whose body, which begins with its type's number, is at `body`.
     pub(crate) fn len_of(&self, body: VirtAddr) -> Outcome<u64> {
         in_operation(self, |guard| match guard.object(body)? {
             Some((what, len)) if what == self.what => Ok(len.saturating_sub(TYPE_BYTES)),
@@ -30,7 +30,7 @@ impl Pobj {
         })
     }
 
-    /// The body of the object that begins at an offset, as it is now.
+    /// The current address of the body of the object that begins at an offset.
     ///
     /// Errors: none begins there.
     pub(crate) fn body(&self, oid: Oid) -> Outcome<VirtAddr> {
@@ -61,7 +61,7 @@ impl Pobj {
     /// As [`RawTx::free`].
     pub(super) unsafe fn give_back(&self, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<()> {
         gives_up(self);
-        // SAFETY: `RawTx::free` asks that nothing leads to the object when the transaction commits; so does this.
+        // SAFETY: this function asks, as `RawTx::free` does, that nothing leads to the object at commit.
         Ok(unsafe { tx.free(body) }?)
     }
 
@@ -83,7 +83,7 @@ impl Pobj {
         Ok(body)
     }
 
-    /// Stores an object's name where the program wants it, with the transaction if that lies in a pool.
+    /// Stores an object's OID where the program wants it, with the transaction if that lies in a pool.
     pub(crate) fn store_oid(
         &self,
         tx: RawTx<'_, Mapped>,
@@ -96,7 +96,7 @@ impl Pobj {
                 tx.log(&[(at, size_of::<Oid>() as u64)])?;
                 tx.store(at, bytemuck::cast_slice(&[oid.pool, oid.offset]))?;
             }
-            // Nowhere, if it is null.
+            // Does nothing with null.
             None => to.put(oid),
         }
         Ok(())
@@ -110,7 +110,7 @@ impl Pobj {
         medium.store_bytes(to, &bytes);
     }
 
-    /// A longer or shorter object with the same content.
+    /// A longer or shorter copy of the object.
     pub(crate) fn reallocated(
         &self,
         tx: RawTx<'_, Mapped>,
@@ -121,7 +121,7 @@ impl Pobj {
         let len = in_tx_len(self, tx, old)?;
         let new = self.allocate(tx, bytes, type_num)?;
         self.copy(old + TYPE_BYTES, new + TYPE_BYTES, len.min(bytes));
-        // SAFETY: libpmemobj asks the program to use the new object alone from now on.
+        // SAFETY: libpmemobj asks the program to use only the new object from now on.
         unsafe { self.give_back(tx, old) }?;
         Ok(new)
     }
@@ -135,7 +135,7 @@ pub(super) fn in_tx_len(pool: &Pobj, tx: RawTx<'_, Mapped>, body: VirtAddr) -> O
     }
 }
 
-/// Allocates, calls the constructor, makes it durable, and stores the name: all of it or nothing.
+/// Allocates, calls the constructor, makes the object durable, and stores the OID: all of it or nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_alloc(
     pool: Handed<Pobj>,
@@ -162,7 +162,7 @@ pub extern "C" fn firn_pmemobj_alloc(
     })
 }
 
-/// Changes an object's length, or allocates or frees it: all of it or nothing.
+/// Resizes an object, or allocates or frees it: all of it or nothing.
 ///
 /// # Safety
 ///
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn firn_pmemobj_realloc(
                 it.store_oid(tx, to, it.oid(body + TYPE_BYTES))
             }
             (false, 0) => {
-                // SAFETY: libpmemobj asks the program what the heap asks: it does not use what it frees any more.
+                // SAFETY: libpmemobj asks the program what the heap asks: it does not use the freed object any more.
                 orphans = unsafe { it.discard(tx, it.body(old)?) }?;
                 it.store_oid(tx, to, Oid::NULL)
             }
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn firn_pmemobj_free(to: InOut<'_, Oid>) -> Status {
         }
         let it = pool_with_id(old.pool)?;
         let free = |tx: RawTx<'_, Mapped>| {
-            // SAFETY: libpmemobj asks the program what the heap asks: it does not use what it frees any more.
+            // SAFETY: libpmemobj asks the program what the heap asks: it does not use the freed object any more.
             let orphans = unsafe { it.discard(tx, it.body(old)?) }?;
             it.store_oid(tx, to, Oid::NULL)?;
             Ok(orphans)
@@ -254,7 +254,7 @@ pub extern "C" fn firn_pmemobj_type_num(oid: Oid) -> u64 {
 }
 
 impl Pobj {
-    /// The next object of the program's behind an address. The root is none of them.
+    /// The program's next object after an address. The root object is skipped.
     fn next(&self, after: VirtAddr) -> Outcome<Oid> {
         in_operation(self, |guard| {
             let root = firn_heap::Obj::<firn_heap::Untyped, _>::of_root(guard.view(), ROOT)?;
@@ -291,7 +291,7 @@ pub extern "C" fn firn_pmemobj_next(oid: Oid) -> Oid {
     })
 }
 
-/// Keeps objects of a type where they are, those that are there and those to come.
+/// Pins objects of a type, existing and future ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_pin_type(pool: Handed<Pobj>, type_num: u64) -> c_int {
     let status = status_of(|| {

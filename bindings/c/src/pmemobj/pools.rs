@@ -23,7 +23,7 @@ use crate::status::{Failure, Outcome, object_of, result_of};
 /// The name of the type of all objects.
 pub(super) const TYPE: &str = "pmemobj object";
 
-/// A collector that watches a pool, and how.
+/// A background collector of a pool, and its options.
 pub(crate) struct Watching {
     pub(crate) options: CollectorOptions,
     pub(crate) collector: BackgroundCollector<Mapped>,
@@ -48,7 +48,7 @@ pub struct Pobj {
     pub(crate) capacity: u64,
     /// The type of all objects.
     pub(crate) what: TypeId,
-    /// One root object, made by one thread.
+    /// Ensures that one thread makes the one root object.
     pub(super) root: Mutex<()>,
     /// Numbers of types whose objects may not move.
     pinned: RwLock<Vec<u64>>,
@@ -59,7 +59,7 @@ pub struct Pobj {
     wholly: Wholly,
     pub(crate) vacated: Vacated,
     pub(crate) locks: Locks,
-    /// What each thread has of it.
+    /// Each thread's part of the pool.
     pub(crate) threads: Mutex<Vec<Arc<Slot>>>,
     user_data: AtomicPtr<c_void>,
 }
@@ -102,8 +102,8 @@ fn look_up(id: u64) -> Outcome<&'static Pobj> {
     }
 }
 
-/// The pool around an address, and where in it that is, for a signal handler, which may not wait: `None` also while
-/// pools are opened or closed.
+/// The pool around an address, and the address there, for a signal handler, which may not wait: `None` also while pools
+/// are being opened or closed.
 fn around_now(address: usize) -> Option<(&'static firn_heap::Pool<Mapped>, VirtAddr)> {
     let pools = POOLS.try_read().ok()?;
     pools.iter().find_map(|(_, pool)| {
@@ -128,7 +128,7 @@ pub(crate) fn pool_around(pointer: *const c_void) -> Outcome<&'static Pobj> {
     )))
 }
 
-/// Hands a pool out, which others may use from now on.
+/// Hands a pool out, so that all threads may use it from now on.
 pub(super) fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Handed<Pobj>> {
     forget_pointers_in_children();
     let what = heap.register_pairs(TYPE)?;
@@ -163,28 +163,28 @@ pub(super) fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Handed<Pobj>> {
     Ok(pool)
 }
 
-/// Takes a pool back, whose heap has been closed.
+/// Takes back a pool whose heap has been closed.
 ///
 /// # Safety
 ///
-/// Nobody uses it meanwhile, and no reference to it is left.
+/// No thread uses it meanwhile, and no reference to it is left.
 pub(super) unsafe fn take_back(pool: Handed<Pobj>, id: u64) -> Outcome<()> {
     let mut pools = POOLS.write().unwrap_or_else(PoisonError::into_inner);
     pools.retain(|(known, _)| *known != id);
     drop(pools);
-    // SAFETY: nobody finds it in the list any more, and the caller vouches for who has found it.
+    // SAFETY: the list does not have it any more, and the caller ensures that no thread that found it uses it.
     drop(unsafe { FREE_HANDLES.take_back(pool) }?);
     Ok(())
 }
 
 impl Pobj {
-    /// Where in the pool a byte lies; `None` for one outside.
+    /// The address of a byte in the pool; `None` if it lies outside.
     pub(crate) fn address(&self, pointer: *const c_void) -> Option<VirtAddr> {
         let at = (pointer.addr() as u64).wrapping_sub(self.base);
         (at < self.capacity).then_some(VirtAddr(at))
     }
 
-    /// Where a range of `len` bytes lies in the pool.
+    /// The address of a range of `len` bytes in the pool.
     pub(crate) fn range(&self, pointer: *const c_void, len: usize) -> Outcome<VirtAddr> {
         let len = len as u64;
         match self.address(pointer) {
@@ -226,7 +226,7 @@ impl Pobj {
     /// The program's pointer to it.
     #[inline(always)]
     pub(crate) fn handed(&self) -> Handed<Self> {
-        // SAFETY: `hand_out` alone makes one, in the pool of handles.
+        // SAFETY: only `hand_out` makes one, in the handle pool.
         unsafe { Handed::new(ptr::from_ref(self).cast_mut()) }
     }
 
@@ -248,7 +248,7 @@ impl Pobj {
         self.pins.load(Ordering::Acquire) && pinned().contains(&type_num)
     }
 
-    /// Keeps objects of a type that are allocated from now on where they are.
+    /// Pins objects of a type that are allocated from now on.
     pub(crate) fn pin(&self, type_num: u64) {
         let pinned = self.pinned.write();
         pinned

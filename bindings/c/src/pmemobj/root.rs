@@ -1,4 +1,4 @@
-//! The root object, and the functions of a program's that fill objects.
+//! The root object, and the program's functions that fill objects.
 
 use core::ffi::{c_int, c_void};
 use std::sync::PoisonError;
@@ -71,7 +71,7 @@ impl Pobj {
                 let medium = self.heap.medium();
                 medium.load_bytes(body + TYPE_BYTES, &mut content);
                 medium.store_bytes(new + TYPE_BYTES, &content);
-                // SAFETY: the root names the new object, which is what the program uses from now on.
+                // SAFETY: the root names the new object, and the program uses only that one from now on.
                 unsafe { self.give_back(tx, body) }?;
             }
             construct(self.pointer(new + TYPE_BYTES))?;
@@ -81,7 +81,7 @@ impl Pobj {
     }
 }
 
-/// What a program calls to fill a new object. Anything but zero undoes the allocation.
+/// The program's function to fill a new object. Any result but zero undoes the allocation.
 pub type Constructor =
     extern "C" fn(pool: Handed<Pobj>, object: *mut c_void, argument: *mut c_void) -> c_int;
 
@@ -103,7 +103,7 @@ pub(crate) fn construct(
 
 /// # Safety
 ///
-/// As libpmemobj asks: where the root object has become longer, the program uses the new one alone.
+/// As libpmemobj asks: if the root object has become longer, the program uses only the new one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_root(
     pool: Handed<Pobj>,

@@ -1,18 +1,18 @@
-//! What ThreadSanitizer is told of memory that goes from one thread to another.
+//! Telling ThreadSanitizer about memory that passes from one thread to another.
 //!
-//! The library is not built with it. So it does not see that what one thread has freed is there for others only then,
-//! and takes the accesses of the thread that had an object and of the one that is given its memory for a race. Where it
-//! is in the process it is told: a thread that frees objects, or rolls allocations back, releases; one that allocates,
-//! or uses a pool in which objects were moved to memory that was free, acquires what was released. And a lock that is
-//! forgotten is not the one that lies at its place later.
+//! The library is not built with it. So it does not see that memory freed by one thread is available to others only
+//! afterwards, and takes the accesses of the former and the new user for a race. If it is in the process, the library
+//! tells it: a thread that frees objects, or rolls allocations back, releases; a thread that allocates, or uses a pool
+//! in which objects were moved to free memory, acquires. And a forgotten lock is not the one that lies at its place
+//! later.
 
 use core::ffi::{CStr, c_void};
 use core::mem::transmute;
 use core::ptr;
 use std::sync::OnceLock;
 
-/// `__tsan_acquire` and `__tsan_release` of the compilers' `sanitizer/tsan_interface.h`: what happened before a release
-/// of an address happened before whatever follows an acquire of it. Any address may be named.
+/// `__tsan_acquire` and `__tsan_release` of the compilers' `sanitizer/tsan_interface.h`: accesses before a release of
+/// an address happen before accesses after an acquire of it. Any address may be named.
 type Call = extern "C" fn(*mut c_void);
 
 struct Calls {
@@ -24,7 +24,7 @@ struct Calls {
 /// `__tsan_mutex_destroy`, which takes flags as well.
 type CallOfLock = extern "C" fn(*mut c_void, u32);
 
-/// None where the program was built without it.
+/// `None` if the program was built without it.
 static CALLS: OnceLock<Option<Calls>> = OnceLock::new();
 
 fn calls() -> Option<&'static Calls> {
@@ -32,8 +32,8 @@ fn calls() -> Option<&'static Calls> {
         let acquire = found(c"__tsan_acquire")?;
         let release = found(c"__tsan_release")?;
         let destroy_lock = found(c"__tsan_mutex_destroy")?;
-        // SAFETY: the process has functions of these names, whose types are those of the compilers' header; a pointer to
-        // a function is as long as any.
+        // SAFETY: the process has functions of these names, whose types are those of the compilers' header; every
+        // pointer to a function has one size.
         Some(unsafe {
             Calls {
                 acquire: transmute::<*mut c_void, Call>(acquire),
@@ -45,9 +45,9 @@ fn calls() -> Option<&'static Calls> {
     CALLS.get_or_init(look).as_ref()
 }
 
-/// A function of the process's.
+/// A function of the process, by name.
 fn found(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name ends with a zero, and the process itself is what is searched.
+    // SAFETY: the name ends with a zero, and the search is in the process itself.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
@@ -60,7 +60,7 @@ pub(super) fn gives_up<P>(pool: &P) {
     }
 }
 
-/// The thread has memory of a pool now that others may have had.
+/// The thread now has memory of a pool that others may have had.
 #[inline]
 pub(super) fn was_given<P>(pool: &P) {
     if let Some(calls) = calls() {
@@ -68,7 +68,7 @@ pub(super) fn was_given<P>(pool: &P) {
     }
 }
 
-/// The lock at a place is none any more.
+/// The lock at a place has been forgotten.
 #[inline]
 pub(super) fn forgets_lock(place: *mut c_void) {
     if let Some(calls) = calls() {

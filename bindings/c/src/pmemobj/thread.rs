@@ -1,4 +1,4 @@
-//! What a thread does in a pool: its session, and the operation that it is inside.
+//! A thread's work in a pool: its session, and the operation that it is inside.
 
 use core::cell::RefCell;
 use std::sync::{Arc, Once};
@@ -16,23 +16,23 @@ use crate::handle_pool::forked;
 use crate::operation::{Open, Raw};
 use crate::status::{Failure, Outcome, Status};
 
-/// A thread's part of a pool. The thread uses it, and whoever closes the pool while the thread is outside. Whoever fills
-/// an object in the program's own function may come back while the thread has it.
+/// A thread's part of a pool. The thread uses it, and so does a thread that closes the pool while the owner is outside.
+/// A constructor, the program's own function, may call the library again while its thread is inside.
 pub(crate) struct Slot(Biased<State>);
 
 struct State {
     operation: Raw,
-    /// For allocation beside a transaction that is open.
+    /// A session for allocation beside an open transaction.
     beside: RefCell<Option<Box<Session<Mapped>>>>,
-    /// What the program knows of the pool. Nothing outside of an operation.
+    /// The program's caches of the pool. They know nothing outside an operation.
     caches: RefCell<Vec<InProgram>>,
 }
 
-// SAFETY: sessions stay on their thread because its write-backs need its fences. Another one only ends them, while
-// no operation is open, when nothing waits for a fence; caches are then told by one atomic store.
+// SAFETY: sessions stay on their thread because its write-backs need its fences. Another thread only ends them, while
+// no operation is open and no write-back waits for a fence; it then clears caches by one atomic store.
 unsafe impl Send for State {}
 
-/// Ends all that a thread has, at its end. What a forked child has is its parent's.
+/// Ends a thread's parts of all pools when the thread ends. In a forked child they belong to its parent.
 pub(crate) fn end_all(slots: Slots) {
     for (pool, slot) in slots.of_pools {
         // A closed one has no slots.
@@ -43,7 +43,7 @@ pub(crate) fn end_all(slots: Slots) {
     }
 }
 
-/// Has the inline functions of a forked child ask the library, which refuses: what they know is its parent's.
+/// Makes the inline functions of a forked child call the library, which refuses: their knowledge is the parent's.
 pub(crate) fn forget_pointers_in_children() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -52,14 +52,14 @@ pub(crate) fn forget_pointers_in_children() {
     });
 }
 
-/// Allocates nothing: another thread may have held the allocator's locks.
+/// It must not allocate: another thread may have held the allocator's locks.
 extern "C" fn forget_pointers() {
     let Some(local) = known() else { return };
     let Ok(slots) = local.slots.try_borrow() else {
         return;
     };
     for (_, slot) in &slots.of_pools {
-        // SAFETY: it is this thread's, which found it among its own.
+        // SAFETY: the slot belongs to this thread, which found it among its own.
         let inside = unsafe { slot.0.enter() };
         inside
             .caches
@@ -76,7 +76,7 @@ impl Slot {
             .with_any(|state| state.operation.check_no_transaction())
     }
 
-    /// Ends what the thread has of the pool. A transaction that is open is rolled back.
+    /// Ends the thread's part of the pool. An open transaction is rolled back.
     pub(crate) fn end(&self) {
         self.0.with_any(|state| {
             state.leave();
@@ -87,7 +87,7 @@ impl Slot {
 }
 
 impl State {
-    /// Leaves the operation: pointers are no longer good.
+    /// Leaves the operation: pointers become invalid.
     fn leave(&self) {
         self.caches
             .borrow_mut()
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// Begins or ends a transaction. Where the operation has ended over it pointers are no longer good.
+    /// Begins or ends a transaction. If this ended the operation, pointers become invalid.
     #[inline]
     fn turn(&self, turn: impl FnOnce(&Raw) -> Outcome<()>) -> Outcome<()> {
         turn(&self.operation).inspect_err(|_| {
@@ -114,7 +114,7 @@ impl State {
     }
 }
 
-/// Does something with what the thread has of a pool.
+/// Calls `body` with the thread's part of a pool.
 #[inline]
 fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcome<R> {
     if !pool.heap.is_ours() {
@@ -122,7 +122,7 @@ fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcom
     }
     let (of, last_used) = local().last_used.get();
     if of == pool.handed() {
-        // SAFETY: slots stay until their thread ends, which forgets this one first; it is this thread's.
+        // SAFETY: slots stay until their thread ends, which clears `last_used` first; this one is this thread's.
         let inside = unsafe { (*last_used).0.enter() };
         if !inside.operation.is_closed() {
             return body(&inside);
@@ -143,7 +143,7 @@ fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
     let known = of_pools.iter().position(|(of, _)| *of == pool.handed());
     if let Some(known) = known {
         let slot = &of_pools[known].1;
-        // SAFETY: it is this thread's, which found it among its own.
+        // SAFETY: the slot belongs to this thread, which found it among its own.
         if !unsafe { slot.0.enter() }.operation.is_closed() {
             return Ok(Arc::clone(slot));
         }
@@ -160,7 +160,7 @@ fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
     Ok(new)
 }
 
-/// Does something inside the thread's operation, which goes on.
+/// Calls `body` inside the thread's operation, which stays open.
 pub(crate) fn in_operation<R>(
     pool: &Pobj,
     body: impl FnOnce(&RawGuard<'_, Mapped>) -> Outcome<R>,
@@ -168,7 +168,7 @@ pub(crate) fn in_operation<R>(
     with_state(pool, |state| state.operation.inside(body))
 }
 
-/// Does what hands no pointer out to the program: a thread that was outside of an operation is outside again
+/// Calls `body`, which hands no pointer out to the program: a thread that was outside an operation is outside again
 /// afterwards, and keeps no collector waiting.
 pub(crate) fn passing<R>(pool: &Pobj, body: impl FnOnce() -> Outcome<R>) -> Outcome<R> {
     let was_outside = with_state(pool, |state| Ok(state.operation.is_idle()))?;
@@ -185,9 +185,9 @@ pub(crate) fn passing<R>(pool: &Pobj, body: impl FnOnce() -> Outcome<R>) -> Outc
 /// How long a thread waits for a cycle in a full pool.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Does what takes room. In a full pool a thread that was outside of an operation waits outside for the collection that
-/// is under way, and tries again after each of its cycles: what is free in pages that a cycle closes is nobody's to
-/// use before it ends.
+/// Calls `body`, which needs room. In a full pool a thread that was outside an operation waits outside for the running
+/// collection, and tries again after each of its cycles: free memory in pages that a cycle closes cannot be used before
+/// the cycle ends.
 pub(crate) fn with_room<R>(pool: &Pobj, mut body: impl FnMut() -> Outcome<R>) -> Outcome<R> {
     let was_outside = with_state(pool, |state| Ok(state.operation.is_idle()))?;
     loop {
@@ -196,7 +196,7 @@ pub(crate) fn with_room<R>(pool: &Pobj, mut body: impl FnMut() -> Outcome<R>) ->
         if !was_outside || !result.as_ref().is_err_and(is_full) {
             return result;
         }
-        // Nothing was handed out.
+        // No pointer was handed out.
         with_state(pool, |state| {
             state.leave_without_pointers();
             Ok(())
@@ -247,7 +247,7 @@ pub(crate) fn begin(pool: &Pobj) -> Outcome<()> {
     with_state(pool, |state| state.turn(Raw::begin))
 }
 
-/// Does something in the open transaction.
+/// Calls `body` in the open transaction.
 pub(crate) fn in_transaction<R>(
     pool: &Pobj,
     body: impl FnOnce(RawTx<'_, Mapped>) -> Outcome<R>,
@@ -255,7 +255,7 @@ pub(crate) fn in_transaction<R>(
     with_state(pool, |state| state.operation.in_transaction(body))
 }
 
-/// Commits the open transaction, or rolls it back. The operation goes on.
+/// Commits the open transaction, or rolls it back. The operation stays open.
 pub(crate) fn end(pool: &Pobj, commits: bool) -> Outcome<()> {
     if !commits {
         gives_up(pool);

@@ -1,6 +1,6 @@
 //! Transactions: a thread has one at a time, with parts within it, and stages.
 //!
-//! The jumps of an abort are the header's business: no frame of this library lies between them.
+//! The header performs the jumps of an abort: no frame of this library lies between them.
 
 use core::ffi::{c_int, c_void};
 
@@ -23,12 +23,12 @@ fn stages() -> &'static Stages {
     &local().stages
 }
 
-/// The pool of the transaction that is at work.
+/// The pool of the transaction that is in its work stage.
 #[inline(always)]
 fn at_work() -> Outcome<&'static Pobj> {
     let pool = stages().at_work()?;
-    // SAFETY: the transaction began in it, and keeps the pool from being closed. It may be the parent's in a forked child,
-    // where the transaction goes to its end, too, and is aborted.
+    // SAFETY: the transaction began in the pool, and keeps it from being closed. In a forked child it may be the
+    // parent's; there too the transaction runs to its end, and is aborted.
     Ok(unsafe { pool.there() })
 }
 
@@ -52,7 +52,7 @@ pub extern "C" fn firn_pmemobj_tx_begin(
     failed
 }
 
-/// Notes a lock that was taken, to be given back at the end; it is given back now if it is noted already.
+/// Notes a lock that was taken, to be given back at the end; if it is noted already, it is given back now.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_keep_lock(lock: *mut c_void, unlock: Unlock) -> c_int {
     let status = status_of(|| {
@@ -79,7 +79,7 @@ pub extern "C" fn firn_pmemobj_tx_errno() -> c_int {
     stages().errno()
 }
 
-/// Where the innermost part's abort jumps to; null if it does not.
+/// The jump target of the innermost part's abort; null if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_environment() -> *mut c_void {
     stages().environment()
@@ -124,7 +124,7 @@ pub extern "C" fn firn_pmemobj_tx_abort(failed: c_int) {
     });
 }
 
-/// Goes to the next stage, as TX_END's loop does, and says which it is. At work that is the commit.
+/// Goes to the next stage, as TX_END's loop does, and returns it. From the work stage this is the commit.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_process() -> Stage {
     match stages().stage() {
@@ -134,8 +134,7 @@ pub extern "C" fn firn_pmemobj_tx_process() -> Stage {
     stages().stage()
 }
 
-/// Ends the innermost part. If it had failed, and there is another around it, that is to be aborted: by the header,
-/// which jumps.
+/// Ends the innermost part. If it had failed, and there is another around it, the header must abort that: it jumps.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
     let stages = stages();
@@ -164,7 +163,7 @@ pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
     ended.failed
 }
 
-/// `POBJ_XADD_NO_FLUSH` is taken for a wish that costs nothing to leave out. The others:
+/// `POBJ_XADD_NO_FLUSH` is ignored: it is a wish that need not be granted. The others:
 const NO_SNAPSHOT: u64 = 1 << 2;
 
 fn add(tx: RawTx<'_, Mapped>, at: VirtAddr, len: u64, flags: u64) -> Outcome<()> {
@@ -174,7 +173,7 @@ fn add(tx: RawTx<'_, Mapped>, at: VirtAddr, len: u64, flags: u64) -> Outcome<()>
     }
 }
 
-/// Adds a part of an object to the transaction: it is restored if that is aborted.
+/// Adds a part of an object to the transaction: an abort restores it.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_add_range(
     oid: Oid,
@@ -199,7 +198,7 @@ pub extern "C" fn firn_pmemobj_tx_add_range(
     errno_of(status)
 }
 
-/// Snapshots a range that is given by its address.
+/// Snapshots a range given by its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_add_direct(from: *const c_void, len: usize, flags: u64) -> c_int {
     let status = status_of(|| {
@@ -269,7 +268,7 @@ pub unsafe extern "C" fn firn_pmemobj_tx_free(oid: Oid) -> c_int {
             ));
         }
         let body = VirtAddr(pool.resolve(oid)?.0.wrapping_sub(TYPE_BYTES));
-        // SAFETY: libpmemobj asks the program what the heap asks: it does not use what it frees any more.
+        // SAFETY: libpmemobj asks the program what the heap asks: it does not use the freed object any more.
         let orphans = in_transaction(pool, |tx| unsafe { pool.discard(tx, body) })?;
         stages().add_orphans(orphans);
         Ok(())

@@ -1,10 +1,10 @@
 //! Memory that objects have left: inaccessible while a program is debugged.
 //!
-//! A pointer that a program keeps beyond the end of its transaction leads to where an object was. Nothing else will
-//! ever lie there before the pool is closed, so the program would load zeros and lose what it stores. Where that is
-//! guarded it is stopped instead, at the instruction, and told which object it was. What cycles emptied is guarded at
-//! the safepoints of any thread: nobody has a right to it, because a cycle ends only when every thread has left the
-//! operation in which it might have had a pointer.
+//! A pointer that a program keeps beyond the end of its transaction leads to its object's former address. Nothing else
+//! will ever lie there before the pool is closed, so the program would load zeros and lose its stores. Guarded memory
+//! stops it instead, at the faulting instruction, and a message names the object. The safepoints of any thread guard
+//! what cycles have emptied: no thread may use it, because a cycle ends only when every thread has left the operation
+//! in which it might have had a pointer.
 
 use core::ffi::{c_int, c_void};
 use core::fmt::{self, Write};
@@ -19,7 +19,7 @@ use firn_units::{VirtAddr, WORD_BYTES};
 use super::TYPE_BYTES;
 use crate::status::{Failure, Outcome};
 
-/// What a pool guards.
+/// The guarded memory of a pool.
 pub(crate) struct Vacated {
     is_guarded: bool,
     /// Cycles whose memory is guarded.
@@ -27,8 +27,8 @@ pub(crate) struct Vacated {
 }
 
 impl Vacated {
-    /// Guards in debug builds of the library, and where the environment says so. `around` finds the pool around an
-    /// address, and where in it that is, in a signal handler.
+    /// Guards in debug builds of the library, and if the environment says so. In a signal handler, `around` finds the
+    /// pool around an address, and the address there.
     pub(crate) fn new(around: Around) -> Outcome<Self> {
         let is_guarded = match std::env::var("FIRN_GUARD").as_deref() {
             Err(_) | Ok("") => cfg!(debug_assertions),
@@ -57,13 +57,13 @@ impl Vacated {
         let mut cycles = self.cycles.lock().unwrap_or_else(PoisonError::into_inner);
         let (all, emptied) = heap.emptied_since(*cycles);
         for (at, bytes) in emptied {
-            // Where the system refuses, a pointer that was kept is not noticed.
+            // If the system refuses, a kept pointer goes unnoticed.
             heap.medium().set_accessible(at, bytes, false);
         }
         *cycles = all;
     }
 
-    /// Ends that: what was emptied is about to be used again.
+    /// Ends the guard: the emptied memory is about to be used again.
     pub(crate) fn let_in(&self, heap: &Pool<Mapped>) {
         if !self.is_guarded {
             return;
@@ -77,20 +77,20 @@ impl Vacated {
     }
 }
 
-/// Finds the pool around an address, and where in it that is.
+/// Finds the pool around an address, and the address there.
 pub(crate) type Around = fn(usize) -> Option<(&'static Pool<Mapped>, VirtAddr)>;
 
 /// How the handler finds pools.
 static AROUND: OnceLock<Around> = OnceLock::new();
 
-/// What was done about SIGSEGV before.
+/// The former action for SIGSEGV.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 fn install(around: Around) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let _ = AROUND.set(around);
-        // SAFETY: zeros are a value of these structures, and both are the right ones for the call.
+        // SAFETY: zeros are a valid value of these structures, and both are the right ones for the call.
         unsafe {
             let mut new: libc::sigaction = mem::zeroed();
             let mut old: libc::sigaction = mem::zeroed();
@@ -105,9 +105,9 @@ fn install(around: Around) {
     });
 }
 
-/// Tells what was touched if that is memory which an object has left, then does what was done before.
+/// Reports the object if the fault is in memory that an object has left, then does the former action.
 extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the system passes them so; reading where the fault was is allowed in a handler.
+    // SAFETY: the system passes valid pointers to the handler, which may read the fault's address.
     let address = unsafe { (*info).si_addr() }.addr();
     if let Some((pool, at)) = AROUND.get().and_then(|around| around(address)) {
         tell(pool, at);
@@ -115,7 +115,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     let before = BEFORE.get().copied();
     match before.map(|action| (action.sa_sigaction, action.sa_flags)) {
         Some((handler, flags)) if handler != libc::SIG_DFL && handler != libc::SIG_IGN => {
-            // SAFETY: it is the handler that was installed, called as its flags say.
+            // SAFETY: this calls the handler that was installed before, as its flags say.
             unsafe {
                 if flags & libc::SA_SIGINFO != 0 {
                     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
@@ -128,15 +128,15 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
             }
         }
         _ => {
-            // The instruction runs again, and the process ends at it.
-            // SAFETY: the default is always there.
+            // The instruction runs again, and the process ends at it. SAFETY: the system's default action always
+            // exists.
             unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
         }
     }
 }
 
-/// Says whose memory it was. Nothing is allocated; the list of kept cycles is locked for an instant at a time, by
-/// threads that go on.
+/// Reports the object that lay there. It allocates nothing; the list of retained cycles is locked only for an instant
+/// at a time, by threads that go on.
 fn tell(pool: &Pool<Mapped>, at: VirtAddr) {
     let Some((was, is)) = pool.moved_from(at) else {
         return;
@@ -148,7 +148,7 @@ fn tell(pool: &Pool<Mapped>, at: VirtAddr) {
         bytes: [0; 512],
         len: 0,
     };
-    // What does not fit is left out.
+    // Text that does not fit is left out.
     let _ = writeln!(
         text,
         "firn: a pointer was kept too long. It leads to byte {into} of an object of type number {type_num} (TOID \
@@ -157,7 +157,7 @@ fn tell(pool: &Pool<Mapped>, at: VirtAddr) {
         (was + WORD_BYTES + TYPE_BYTES).0,
         (body + TYPE_BYTES).0,
     );
-    // SAFETY: the bytes are there; the call is allowed in a handler.
+    // SAFETY: `len` bytes of the text are initialized; the call is allowed in a handler.
     unsafe { libc::write(2, text.bytes.as_ptr().cast(), text.len) };
 }
 

@@ -1,11 +1,11 @@
-//! Calls of the library that are right: what Rust cannot check of them is checked or stated here.
+//! Correct calls of the library: requirements that Rust cannot check are checked or stated here.
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
 
 use firn::*;
 
-/// What the program calls a node: two references, a number, bytes.
+/// The program's layout of a node: two references, a number, bytes.
 pub const LEFT: usize = 0;
 pub const RIGHT: usize = 8;
 pub const NUMBER: usize = 16;
@@ -24,7 +24,7 @@ pub fn node() -> Type {
     Type::new(c"node".into(), 1, SIZE as u32, Vec::from(fields).leak())
 }
 
-/// A type where the library may look at it for good.
+/// A type at an address that stays valid for good.
 pub fn kept(of: Type) -> In<'static, Type> {
     let kept: &'static Type = Box::leak(Box::new(of));
     kept.into()
@@ -49,14 +49,14 @@ pub fn expect(found: Status, wanted: Status) {
     }
 }
 
-/// A call that yields a pointer was refused so.
+/// Expects that a call which returns a pointer was refused with this status.
 #[track_caller]
 pub fn expect_null(found: *const c_void, wanted: Status) {
     assert!(found.is_null());
     expect(firn_last_status(), wanted);
 }
 
-/// The pool in a file, made if it is not there, and a session.
+/// The pool in a file, made if it is missing, and a session.
 pub fn open_pool(path: &Path) -> (Handed<Pool>, Handed<Session>) {
     let path = CString::new(path.to_str().unwrap()).unwrap();
     let mut pool = Handed::NULL;
@@ -75,17 +75,17 @@ pub fn open_session(pool: Handed<Pool>) -> Handed<Session> {
 }
 
 pub fn close_session(session: Handed<Session>) -> Status {
-    // SAFETY: it is this thread's, which is in no other call; a session that was closed is refused.
+    // SAFETY: it is this thread's session, and the thread is in no other call; a closed session is refused.
     unsafe { firn_session_close(session) }
 }
 
 pub fn close_pool(pool: Handed<Pool>) -> Status {
-    // SAFETY: no test closes a pool while another thread is in a call with it; one that was closed is refused.
+    // SAFETY: no test closes a pool while another thread is in a call with it; a closed pool is refused.
     unsafe { firn_close(pool) }
 }
 
 pub fn drop_handle(handle: Handed<Handle>) {
-    // SAFETY: no test has a handle on two threads; null is none.
+    // SAFETY: no test has a handle on two threads; null is no handle.
     unsafe { firn_handle_drop(handle) }
 }
 
@@ -95,7 +95,7 @@ pub fn load(
     offset: usize,
     into: &mut [u8],
 ) -> Status {
-    // SAFETY: the room is the slice's, which is borrowed, and as long as the call is told.
+    // SAFETY: the room is that of the borrowed slice, and as long as the call is told.
     let room = unsafe { Room::new(into.as_mut_ptr().cast()) };
     firn_load(session, object, offset, room, into.len())
 }
@@ -106,32 +106,32 @@ pub fn store(
     offset: usize,
     bytes: &[u8],
 ) -> Status {
-    // SAFETY: the bytes are the slice's, which is borrowed, and as many as the call is told.
+    // SAFETY: the bytes are those of the borrowed slice, and as many as the call is told.
     let source = unsafe { Source::new(bytes.as_ptr().cast()) };
     firn_store(session, object, offset, source, bytes.len())
 }
 
-/// Frees what is no object, so that nothing leads there.
+/// Frees a pointer to no object, so that nothing leads there.
 pub fn free(session: Handed<Session>, at: *const c_void) -> Status {
-    // SAFETY: no test frees an object: it is refused.
+    // SAFETY: no test frees an object: the call is refused.
     unsafe { firn_free(session, at) }
 }
 
 /// A new node that begins with these bytes.
 pub fn alloc(session: Handed<Session>, of: In<'static, Type>, front: &[u8; SIZE]) -> *const c_void {
-    // SAFETY: every type that tests allocate objects of has `SIZE` bytes.
+    // SAFETY: every type whose objects the tests allocate has `SIZE` bytes.
     let source = unsafe { Source::new(front.as_ptr().cast()) };
     firn_alloc(session, of, source)
 }
 
-/// Where the reference leads that lies at a byte of an object.
+/// The target of the reference at a byte of an object.
 pub fn follow(session: Handed<Session>, object: *const c_void, offset: usize) -> *const c_void {
     let field = object.wrapping_byte_add(offset).cast::<u64>();
     // SAFETY: the field is one of an object of the pool, which is mapped.
     firn_follow_slow(session, unsafe { In::new(field) })
 }
 
-/// The word that refers to an object, as the header makes it.
+/// The word that refers to an object, computed as in the header.
 pub fn word(session: Handed<Session>, object: *const c_void) -> u64 {
     // SAFETY: a session begins with the header's structure of four words, and stays until the program closes it.
     let [objects, _, bits, _] = unsafe { *session.pointer().cast::<[u64; 4]>() };

@@ -1,5 +1,5 @@
-//! Random calls of the C interface, right and wrong: whatever a program calls, it is told what the header says, what
-//! it did right is there, and nothing else is.
+//! Random calls of the C interface, correct and wrong: every call answers as the header says, the effects of correct
+//! calls are there, and no others.
 
 mod calls;
 mod misuse;
@@ -45,7 +45,7 @@ fn whatever_is_called_is_answered() {
     }
 }
 
-/// A pool says in its superblock what keeps it from losing what was stored.
+/// A pool's superblock names the domain that keeps its stores from being lost.
 #[test]
 fn the_domain_that_a_program_asks_for_is_the_one_that_it_gets() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn a_word_that_held_something_else_is_told() {
     expect(close_pool(pool), Status::Ok);
 }
 
-/// Two may hold a lock for reading; then neither gets it for writing.
+/// Two transactions may hold a lock for reading; then neither gets it for writing.
 #[test]
 fn a_lock_that_a_transaction_has_taken_for_reading_keeps_writers_out() {
     const LOCK: u64 = 5;

@@ -1,4 +1,4 @@
-//! Calls that are wrong where they are made.
+//! Calls that are wrong in the state in which they are made.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -14,7 +14,7 @@ use crate::program::Program;
 const WORD: [u8; 8] = [7; 8];
 
 impl Program {
-    /// A call that is wrong here.
+    /// Makes a call that is wrong in this state.
     pub fn misuse(&mut self) {
         let in_transaction = !self.parts.is_empty();
         let object = self.any().map_or(ptr::null(), |(_, at)| at);
@@ -69,7 +69,7 @@ impl Program {
         }
     }
 
-    /// It is another pool's object, or no object there.
+    /// The object belongs to another pool, or there is none.
     fn name_another_pools(&self, object: *const c_void) {
         expect(firn_tx_begin(self.other_session), Status::Ok);
         let named = firn_set_root(self.other_session, c"r".into(), object);
@@ -92,7 +92,7 @@ impl Program {
         expect_null(made, Status::Misuse);
     }
 
-    /// Behind the object's end, and from far behind it.
+    /// Beyond the object's end, and far beyond it.
     fn leave_the_object(&mut self, object: *const c_void) {
         for offset in [SIZE - 4, SIZE, usize::MAX - 3, 1 << 40] {
             expect(self.store(object, offset, &WORD), Status::Invalid);
@@ -102,7 +102,7 @@ impl Program {
         self.fail(Status::Invalid);
     }
 
-    /// Not where an object begins: between, outside, and in the program's own memory.
+    /// Addresses at which no object begins: between objects, outside the pool, and in the program's own memory.
     fn use_no_object(&mut self, object: *const c_void) {
         let word = WORD;
         let strange = [

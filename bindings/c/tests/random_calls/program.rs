@@ -1,4 +1,4 @@
-//! A program that calls at random, and knows what the pool holds.
+//! A program that makes random calls, and keeps a model of the pool's content.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -22,7 +22,7 @@ struct Node {
     content: [u8; BYTES],
 }
 
-/// What the pool holds.
+/// The expected content of the pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model {
     nodes: BTreeMap<usize, Node>,
@@ -30,7 +30,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Forgets what no root leads to.
+    /// Drops nodes that no root leads to.
     fn trim(&mut self) {
         let mut reached = BTreeMap::new();
         let mut waiting: Vec<usize> = self.roots.iter().flatten().copied().collect();
@@ -45,7 +45,7 @@ impl Model {
     }
 }
 
-/// A part of a transaction: what was there before it, and whether a call in it failed that changes something.
+/// A part of a transaction: the model before it, and whether a changing call in it failed.
 pub struct Part {
     before: Model,
     addresses: BTreeMap<usize, *const c_void>,
@@ -59,7 +59,7 @@ pub struct Program {
     other: Handed<Pool>,
     pub other_session: Handed<Session>,
     pub model: Model,
-    /// Where the model's nodes are, in this operation.
+    /// The addresses of the model's nodes in this operation.
     pub addresses: BTreeMap<usize, *const c_void>,
     pub parts: Vec<Part>,
     pub is_reading: bool,
@@ -111,7 +111,7 @@ impl Program {
         firn_root(self.session, (&*name(root)).into(), self.node)
     }
 
-    /// Goes through everything, and compares it with the model.
+    /// Walks the whole pool, and compares it with the model.
     fn compare(&mut self) {
         self.addresses.clear();
         let mut waiting = Vec::new();
@@ -152,7 +152,7 @@ impl Program {
         self.is_reading || !self.parts.is_empty()
     }
 
-    /// A call that changes something has failed.
+    /// Notes that a call to change something has failed.
     pub fn fail(&mut self, status: Status) {
         if let Some(part) = self.parts.last_mut() {
             part.failed.get_or_insert(status);
@@ -291,7 +291,7 @@ impl Program {
         }
     }
 
-    /// What the transaction sees is what it did.
+    /// The transaction sees its own changes.
     fn compare_within(&mut self) {
         let (model, addresses) = (self.model.clone(), self.addresses.clone());
         self.compare();

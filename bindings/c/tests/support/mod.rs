@@ -1,4 +1,4 @@
-//! Programs in C and C++: compiled as a stranger would, run, and heard.
+//! Programs in C and C++: compiled as a user would compile them, run, and their output read.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::ffi::OsStr;
@@ -11,19 +11,19 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// What `FIRN_COLLECT` says of when objects move.
+/// Values of `FIRN_COLLECT`, which say when objects move.
 pub const NEVER: &str = "0";
 pub const BESIDE: &str = "1";
 pub const AT_SAFEPOINTS: &str = "safepoints";
 
-/// Flags that have a program stopped by what it should not do with memory.
+/// Flags that stop a program when it misuses memory.
 pub const SANITIZED: [&str; 3] = [
     "-O1",
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover",
 ];
 
-/// What a program is written in.
+/// The language of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
     C11,
@@ -70,7 +70,7 @@ pub fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
-/// Compiles a program, whose warnings are errors, and returns where it lies.
+/// Compiles a program, with warnings as errors. Returns its path.
 pub fn compile(
     compiler: &str,
     language: Language,
@@ -108,14 +108,14 @@ pub fn compile_pmemobj_as(
     compile(compiler, language, source, &flags, into)
 }
 
-/// Compiles such a program with libpmemobj itself; `None` where its headers are not installed.
+/// Compiles such a program with libpmemobj itself; `None` if its headers are not installed.
 pub fn compile_with_libpmemobj(source: &Path, more: &[&str], into: &Path) -> Option<PathBuf> {
     if !Path::new("/usr/include/libpmemobj.h").exists() {
         eprintln!("libpmemobj.h is not there: apt-get install libpmemobj-dev");
         return None;
     }
     let mut flags = pmemobj_flags("gcc");
-    // What its inline functions give rise to.
+    // Its inline functions cause this warning.
     flags.push("-Wno-uninitialized");
     flags.extend(more);
     Some(compile_with(
@@ -128,7 +128,7 @@ pub fn compile_with_libpmemobj(source: &Path, more: &[&str], into: &Path) -> Opt
     ))
 }
 
-/// What libpmemobj's own macros give rise to: variables around a setjmp, and casts to unions.
+/// Warnings that libpmemobj's own macros cause: about variables around a setjmp, and casts to unions.
 fn pmemobj_flags(compiler: &str) -> Vec<&'static str> {
     let mut flags = vec!["-D_GNU_SOURCE", "-Wno-pedantic"];
     if compiler.starts_with('g') {
@@ -185,18 +185,18 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
-/// Runs a program to its end, whatever that is.
+/// Runs a program to its end, whatever its status.
 pub fn output<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> Output {
     let output = command(program).args(arguments).output();
     output.unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()))
 }
 
-/// What a program prints that ends well.
+/// The output of a program that must end well.
 pub fn run<A: AsRef<OsStr>>(program: &Path, arguments: &[A]) -> String {
     run_while(BESIDE, program, arguments)
 }
 
-/// What a program prints that ends well, while objects move when `collects` says.
+/// The output of a program that must end well, while objects move when `collects` says.
 pub fn run_while<A: AsRef<OsStr>>(collects: &str, program: &Path, arguments: &[A]) -> String {
     let mut command = command(program);
     command.args(arguments).env("FIRN_COLLECT", collects);
@@ -213,7 +213,7 @@ pub fn run_while<A: AsRef<OsStr>>(collects: &str, program: &Path, arguments: &[A
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The last number that a program printed before it was killed, so many microseconds after its start; 0 for none.
+/// The last number that a program printed before it was killed, `microseconds` after its start; 0 for none.
 pub fn said_until_killed(command: &mut Command, microseconds: u64) -> u64 {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("a program");
     let output = child.stdout.take().expect("its output");

@@ -43,14 +43,13 @@ pub struct Explorer<'a> {
 impl<'a> Explorer<'a> {
     /// Prepares `len` bytes with `setup` and explores from there.
     ///
-    /// What a note cannot say (the operations that the notes count, say) the workload may write to
-    /// a log that `check` reads; it must begin that log anew, because a swarm runs it again.
-    /// While it is recorded, [`Crash::images`] knows the present content only.
+    /// The workload may write a log that `check` reads, for facts that a note cannot carry (the operations that the
+    /// notes count, say). It must clear that log when it begins, because a swarm runs it again. While the workload is
+    /// recorded, [`Crash::images`] knows the present content only.
     ///
-    /// `setup` must end quiescent: everything it stored counts as durable. `workload` runs from
-    /// that state, as often as there are executions; it may call [`Crash::run`] once with
-    /// [`Schedule::Inherited`]. `check` opens what a crash left, recovers and verifies; a panic
-    /// counts as a rejection.
+    /// `setup` must end quiescent: everything it stored counts as durable. `workload` runs from that state, once for
+    /// each execution; it may call [`Crash::run`] once with [`Schedule::Inherited`]. `check` opens the crashed medium,
+    /// recovers and verifies; a panic counts as a rejection.
     pub fn new(
         options: ExploreOptions,
         len: u64,
@@ -116,9 +115,9 @@ impl<'a> Explorer<'a> {
         })
     }
 
-    /// Crashes everywhere in each execution that `next` asks for, which is told how the one before went,
-    /// until it asks for none. States that executions share are checked once, and so are executions
-    /// whose events are the same: the check learns of an execution by its notes.
+    /// Crashes everywhere in each execution that `next` asks for, until it asks for none. `next` is told how the
+    /// execution before went. States that executions share are checked once, and so are executions with equal events:
+    /// the check learns of an execution by its notes.
     pub fn explore_each(
         &self,
         mut next: impl FnMut(Option<&RunOutcome>) -> Option<Schedule>,
@@ -137,21 +136,21 @@ impl<'a> Explorer<'a> {
         })
     }
 
-    /// Runs what a finding's line says. `Err` with what the check says now, `Ok` if it passes.
+    /// Runs what a finding's line says. `Err` with the check's message now, `Ok` if the check passes.
     pub fn replay(&self, line: &str) -> Result<(), String> {
         self.judge(line).flatten()
     }
 
-    /// Runs what a finding's line says, and returns what the check says now.
+    /// Runs what a finding's line says, and returns the check's verdict now.
     ///
-    /// Errors: the line does not read as one, or names no crash of this execution.
+    /// Errors: the line does not parse, or names no crash of this execution.
     pub fn judge(&self, line: &str) -> Result<Result<(), String>, String> {
         self.retell(line, &mut Told::default())
     }
 
-    /// Runs what a finding's line says, and tells how what the check rejects comes to be.
+    /// Runs what a finding's line says, and tells how the rejected state comes to be.
     ///
-    /// Errors: the line cannot be read, or names what does not happen.
+    /// Errors: the line does not parse, or names a crash that does not happen.
     pub fn story(&self, line: &str) -> Result<Story, String> {
         let mut told = Told {
             story: Some(Story::default()),
@@ -179,7 +178,7 @@ impl<'a> Explorer<'a> {
         Walker::new(&self.scratch, &*self.check, options, self.base_hash)
     }
 
-    /// What the options say tries the images.
+    /// The engine that the options select.
     fn engine<'w, 'x>(&self, walker: &'w mut Walker<'x>) -> Box<dyn Engine<'x> + 'w> {
         let is_eager = self.options.exploration == Exploration::Eager;
         match is_eager || self.options.drawn_in_recovery.is_some() {
@@ -188,7 +187,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// What `explore` found.
+    /// Runs `explore` with an engine and returns its report.
     fn explored<'w>(&'w self, explore: impl FnOnce(&mut dyn Engine<'w>)) -> Report {
         let started = Instant::now();
         let mut walker = self.walker(&self.options);
@@ -196,7 +195,7 @@ impl<'a> Explorer<'a> {
         finish(walker, started)
     }
 
-    /// Records and walks one execution; how its run went, if it made one.
+    /// Records and walks one execution. Returns how its run went, if it made one.
     fn walk(
         &self,
         engine: &mut dyn Engine<'_>,
@@ -227,7 +226,7 @@ impl<'a> Explorer<'a> {
         execution.run
     }
 
-    /// Runs the workload once and takes memory back to where it was.
+    /// Runs the workload once, then restores memory.
     pub(crate) fn record(&self, seed: u64, schedule: &Schedule) -> Execution {
         let crash = &self.scratch;
         crash.begin(seed, 0, Vec::new());

@@ -1,4 +1,4 @@
-//! The dirty lines of one moment, each at a version of choice, laid out in memory.
+//! The dirty lines of one moment, laid out in memory, each at a chosen version.
 
 use rustc_hash::FxHashMap;
 
@@ -15,8 +15,8 @@ struct DirtyLine {
     digit: usize,
 }
 
-/// Walks memory through the images of one moment. Memory holds the cache's content when a frame is
-/// made, and must hold it again when the frame is dropped: see [`Frame::restore`].
+/// Steps memory through the images of one moment. Memory holds the cache's content when a frame is made, and must hold
+/// it again when the frame is dropped: see [`Frame::restore`].
 pub(crate) struct Frame {
     event: usize,
     kill: bool,
@@ -24,8 +24,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The moment before event `event`. The line `fixed` stays as the cache has it: with older
-    /// versions of it, the images were legal at an earlier event already.
+    /// The moment before event `event`. The line `fixed` stays as the cache has it: images with older versions of it
+    /// were already legal at an earlier event.
     pub(crate) fn new(persistence: &Persistence, event: usize, fixed: Option<u64>) -> Self {
         let mut lines: Vec<DirtyLine> = persistence
             .lines()
@@ -94,8 +94,8 @@ impl Frame {
         }
     }
 
-    /// Goes to the next image in order, from all lines at their latest; false after the last one,
-    /// with all lines at their latest again.
+    /// Goes to the next image in order, starting with all lines at their latest. After the last image it returns false
+    /// and leaves all lines at their latest again.
     pub(crate) fn advance(&mut self, memory: &Memory, hash: &mut u128) -> bool {
         for index in 0..self.lines.len() {
             let dirty = &self.lines[index];
@@ -117,7 +117,7 @@ impl Frame {
         }
     }
 
-    /// Draws an image: mostly mixtures of old, new and between, sometimes all old or all new.
+    /// Draws an image: usually a mixture of old, new and in-between versions, sometimes all old or all new.
     pub(crate) fn draw(&mut self, random: &mut fastrand::Rng, memory: &Memory, hash: &mut u128) {
         let mood = random.u8(..8);
         for index in 0..self.lines.len() {
@@ -152,7 +152,7 @@ impl Frame {
                 .position(|(version, ..)| *version == number);
             let digit = match (digit, wanted) {
                 (Some(digit), _) => digit,
-                // The guaranteed content came again later: it goes by its later number.
+                // The guaranteed content occurred again later; it goes by its later number.
                 (None, None) => {
                     return Err(format!("line {} has no guaranteed version", dirty.line));
                 }
@@ -165,7 +165,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Puts the lines at the versions that hold what `contents` says; an error if there is none.
+    /// Puts the lines at the versions with the given `contents`; an error if there are none.
     pub(crate) fn go_to_contents(
         &mut self,
         contents: &FxHashMap<u64, Line>,
@@ -185,7 +185,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Puts every line back to what the cache holds.
+    /// Restores every line to the cache's content.
     pub(crate) fn restore(&mut self, memory: &Memory, hash: &mut u128) {
         for index in 0..self.lines.len() {
             let last = self.lines[index].versions.len() - 1;

@@ -3,10 +3,10 @@
 use crate::medium::options::CrashOptions;
 use crate::schedule::policy::Schedule;
 
-/// What fails under [`firn_media::Domain::Process`]. The other domains know power failures only.
+/// What fails under [`firn_media::Domain::Process`]. The other domains have power failures only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Failure {
-    /// The process dies: one image an event, nothing is lost.
+    /// The process dies: one image per event, and nothing is lost.
     #[default]
     Kill,
     /// The power fails: any prefix of every line since the last sync.
@@ -16,16 +16,15 @@ pub enum Failure {
 /// How the images of a moment are tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Exploration {
-    /// Only what the check looks at is told apart: one run for all images in which its loads give
-    /// the same values. The check must be deterministic, and learn of memory through the medium. Of
-    /// contents that a checksum refuses ([`firn_media::Memory::load_checked`]) it looks at no more
-    /// than the words up to the first that is wrong, and which lines of a copy arrived makes no
-    /// difference where each is completed alone ([`firn_media::Relocate::unless_reached`]).
+    /// Images are told apart only where the check looks: one run for all images in which its loads give equal values.
+    /// The check must be deterministic, and learn of memory through the medium. Of contents that a checksum refuses
+    /// ([`firn_media::Memory::load_checked`]) it looks only at the words up to the first wrong one. Where each line of
+    /// a copy is completed alone ([`firn_media::Relocate::unless_reached`]), which lines arrived makes no difference.
     #[default]
     Lazy,
-    /// As [`Exploration::Lazy`], but at all words that the checksum covers, and at each line's mark.
+    /// Like [`Exploration::Lazy`], but looks at all words that a checksum covers, and at each line's mark.
     EachWord,
-    /// Each image by itself. Drawn images are always tried this way.
+    /// Images are tried one by one. Drawn images are always tried this way.
     Eager,
 }
 
@@ -40,8 +39,8 @@ pub struct ExploreOptions {
     pub exploration: Exploration,
     /// Crashes inside recovery, one after the other.
     pub recovery_depth: u32,
-    /// Images tried in an execution, beyond which they are drawn: the report says so. If lazy, runs
-    /// of the check, after which as many images are drawn.
+    /// Images tried in an execution; beyond that they are drawn, and the report says so. If lazy: runs of the check,
+    /// after which as many images are drawn.
     pub max_states: u64,
     /// Images tried inside one recovery, if eager.
     pub states_per_recovery: u64,

@@ -1,10 +1,9 @@
 //! The one line that replays a finding.
 //!
-//! `seed=7 event=12:40@2,41@1 event=3:` reads: run the workload with seed 7, crash before event 12
-//! with line 40 at version 2 and line 41 at version 1 and every other line as guaranteed; recover;
-//! crash that before its event 3. `choices=` precedes the events where a schedule was chosen,
-//! `turns=120>2` where thread 2 interrupted after 120 points, and `kill=` stands for `event=` where the
-//! process died.
+//! `seed=7 event=12:40@2,41@1 event=3:` reads: run the workload with seed 7; crash before event 12 with line 40 at
+//! version 2, line 41 at version 1 and every other line as guaranteed; recover; crash the recovery before its event 3.
+//! `choices=` precedes the events where a schedule was chosen, and so does `turns=120>2` where thread 2 interrupted
+//! after 120 points. `kill=` stands for `event=` where the process died.
 
 use core::fmt;
 use core::str::FromStr;
@@ -17,7 +16,7 @@ use crate::schedule::turns::Turn;
 pub(crate) struct CrashPoint {
     /// Number of the event before which it fell.
     pub(crate) event: usize,
-    /// Whether the process died, instead of the power.
+    /// Whether the process died, rather than the power.
     pub(crate) kill: bool,
     /// Lines that are not at their guaranteed version.
     pub(crate) lines: Vec<(u64, u32)>,

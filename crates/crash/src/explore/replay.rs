@@ -1,4 +1,4 @@
-//! The crashes that a finding's line names, and the line that names crashes.
+//! Replays the crashes that a finding's line names, and makes such lines.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use crate::memory::event::Event;
 use crate::memory::image::Image;
 use crate::memory::persistence::Persistence;
 
-/// What a check says.
+/// A check's verdict.
 pub(crate) type Verdict = Result<(), String>;
 
 /// One crash, by the versions of its lines or by their contents.
@@ -22,19 +22,19 @@ pub(crate) enum Goal<'g> {
     Left(usize, &'g FxHashMap<u64, Line>),
 }
 
-/// Lays out crashes that are named, each in the recovery from the one before.
+/// Lays out named crashes, each in the recovery from the one before.
 pub(crate) struct Replay<'w, 'a> {
     walker: &'w mut Walker<'a>,
     told: &'w mut Told,
 }
 
 impl<'w, 'a> Replay<'w, 'a> {
-    /// What happens goes to `told`.
+    /// Events and crash points are added to `told`.
     pub(crate) fn new(walker: &'w mut Walker<'a>, told: &'w mut Told) -> Self {
         Self { walker, told }
     }
 
-    /// Lays out the crashes that the goals name after the execution `trace`. The last check's verdict.
+    /// Lays out the crashes that the goals name after the execution `trace`. Returns the last check's verdict.
     ///
     /// Errors: a goal cannot be reached.
     pub(crate) fn run(
@@ -51,8 +51,8 @@ impl<'w, 'a> Replay<'w, 'a> {
         self.crash(trace, goals, 0)
     }
 
-    /// Lays out the crash that the first goal names after `trace`, checks it, and goes on in its
-    /// recovery with the goals that follow.
+    /// Lays out the crash that the first goal names after `trace`, checks it, and continues in its recovery with the
+    /// later goals.
     fn crash(
         &mut self,
         trace: &[Event],
@@ -83,7 +83,7 @@ impl<'w, 'a> Replay<'w, 'a> {
         verdict
     }
 
-    /// Events before a crash, and whether the process dies.
+    /// The number of events before a crash, and whether the process dies.
     fn moment(&self, goal: &Goal<'_>) -> (usize, bool) {
         match goal {
             Goal::Point(point) => (point.event, point.kill),
@@ -91,7 +91,7 @@ impl<'w, 'a> Replay<'w, 'a> {
         }
     }
 
-    /// Does the events before a crash again.
+    /// Redoes the events before a crash.
     fn redo(&mut self, crashed: &[Event], depth: u32) -> Persistence {
         let mut persistence = Persistence::hashing(self.walker.domain());
         for event in crashed {
@@ -113,7 +113,7 @@ impl<'w, 'a> Replay<'w, 'a> {
         }
     }
 
-    /// Checks what memory holds, and crashes its recovery where the goals that follow say.
+    /// Checks memory as it is, and crashes the recovery where the later goals say.
     fn check(&mut self, later: &[Goal<'_>], depth: u32, kill: bool) -> Result<Verdict, String> {
         let CheckRun {
             trace,
@@ -131,7 +131,7 @@ impl<'w, 'a> Replay<'w, 'a> {
     }
 }
 
-/// Makes a finding of crashes by what they left, of the execution that the exploration walks.
+/// Makes a finding of crashes in the execution being explored, given what they left.
 pub(crate) fn find(
     walker: &mut Walker<'_>,
     trace: &[Event],

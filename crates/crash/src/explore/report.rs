@@ -1,4 +1,4 @@
-//! What an exploration found.
+//! The results of an exploration.
 
 use core::fmt;
 use std::time::Duration;
@@ -6,45 +6,45 @@ use std::time::Duration;
 /// A crash state that the check rejected, or an execution that failed by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What the check said.
+    /// The check's message.
     pub message: String,
-    /// What replays it: hand it to [`crate::Explorer::replay`].
+    /// Replays it: pass it to [`crate::Explorer::replay`].
     pub replay: String,
 }
 
-/// What an exploration covered and found.
+/// The coverage and findings of an exploration.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Runs of the check, those after crashes inside recovery included: one for each distinct crash
-    /// state, or for each distinct course of the check if the exploration is lazy; of a check in two stages,
-    /// of its first one, which is recovery.
+    /// Runs of the check, including those after crashes inside recovery: one for each distinct crash state, or, if the
+    /// exploration is lazy, for each distinct course of the check. Of a check in two stages this counts the first,
+    /// which is recovery.
     pub states: u64,
-    /// Runs of them after a crash inside recovery.
+    /// Those of them after a crash inside recovery.
     pub recovery_states: u64,
-    /// Runs of the second stage, one for each distinct course of it: see [`crate::Crash::goes_on`].
+    /// Runs of the second stage, one for each distinct course: see [`crate::Crash::goes_on`].
     pub verifications: u64,
     /// Classes of images that were split as the check looked at them; zero if eager.
     pub classes: u64,
     /// Legal images covered, repetitions included.
     pub images: u128,
-    /// Events crashed before, those of recoveries included.
+    /// Events before which a crash was tried, including events of recoveries.
     pub events: u64,
     /// Executions of the workload.
     pub executions: u64,
-    /// Events at which images were drawn, because there were too many to try them all.
+    /// Events with too many images to try all of them; theirs were drawn.
     pub sampled_events: u64,
-    /// Whether a limit ended the exploration before its end.
+    /// Whether a limit cut the exploration short.
     pub cut: bool,
     /// Combined hash of the executions.
     pub hash: u64,
     /// Time taken.
     pub elapsed: Duration,
-    /// What went wrong.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
 impl Report {
-    /// Whether every legal state was checked, up to the depth and the schedules asked for.
+    /// Whether every legal state was checked, up to the depth and within the schedules asked for.
     pub fn exhaustive(&self) -> bool {
         !self.cut && self.sampled_events == 0
     }

@@ -1,4 +1,4 @@
-//! What led to a crash state, for a reader.
+//! The story of a crash state, for a reader.
 
 use crate::explore::path::CrashPoint;
 use crate::memory::event::Event;
@@ -9,11 +9,11 @@ use crate::memory::image::Image;
 pub struct Passed {
     /// The events of the workload, or of the recovery before, oldest first.
     pub events: Vec<Event>,
-    /// What is on media after the crash.
+    /// The content of media after the crash.
     pub left: Image,
 }
 
-/// How a crash state comes to be, and what the check does about it.
+/// How a crash state comes to be, and how the check handles it.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
     /// A part for each crash.
@@ -22,11 +22,11 @@ pub struct Story {
     pub check: Vec<Event>,
 }
 
-/// What a replay tells.
+/// The record of a replay.
 #[derive(Default)]
 pub(crate) struct Told {
     /// Where the crashes fell.
     pub(crate) points: Vec<CrashPoint>,
-    /// What happened, if somebody wants to hear it.
+    /// What happened, if the caller wants it.
     pub(crate) story: Option<Story>,
 }

@@ -14,9 +14,9 @@ use crate::schedule::policy::Schedule;
 /// What a swarm tries.
 #[derive(Clone, Debug)]
 pub struct SwarmOptions {
-    /// Seeds, one execution each.
+    /// Seeds; each is one execution.
     pub seeds: Range<u64>,
-    /// Events of an execution that are crashed before.
+    /// Events of an execution before which a crash is tried.
     pub crashes: u32,
     /// Images drawn at each.
     pub images: u32,
@@ -41,7 +41,7 @@ impl Explorer<'_> {
         self.swarm_seen(swarm, |_| {})
     }
 
-    /// Crashes random executions, and shows `see` the events of each before it is crashed.
+    /// Crashes random executions, and passes the events of each to `see` before it is crashed.
     pub fn swarm_seen(&self, swarm: &SwarmOptions, mut see: impl FnMut(&[Event])) -> Report {
         let started = Instant::now();
         let options = ExploreOptions {

@@ -1,7 +1,7 @@
-//! What every way to try images needs: the scratch memory, the check on it, and what was found.
+//! Everything that all engines need: the scratch memory, the check on it, and the findings.
 //!
-//! Everything happens in place: events are redone one by one on the scratch memory, an image is
-//! laid out by changing the lines that differ, and what the check stores is undone from its trace.
+//! Everything happens in place: events are redone one by one on the scratch memory, an image is laid out by changing
+//! the lines that differ, and the check's stores are undone from its trace.
 
 use std::collections::hash_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,15 +23,15 @@ use crate::schedule::policy::Schedule;
 /// What an oracle knows about the moment of a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrashState {
-    /// The last note of every simulated thread; 0 is the context outside all.
+    /// The last note of every simulated thread; 0 is the context outside all of them.
     pub notes: Vec<u64>,
     /// Commits up to this ticket were durable.
     pub durable: Ticket,
     /// Number of the event before which the execution crashed.
     pub event: usize,
-    /// Crashes inside recovery that came after.
+    /// Crashes inside recovery that followed.
     pub depth: u32,
-    /// Whether the process died, so that nothing executed was lost; else the power failed.
+    /// Whether the process died, so that nothing executed was lost; otherwise the power failed.
     pub kill: bool,
     /// Seed of the execution.
     pub seed: u64,
@@ -47,7 +47,7 @@ impl CrashState {
 /// What opens and verifies a crashed medium.
 pub(crate) type Check<'a> = dyn Fn(Crash, &CrashState) -> Result<(), String> + 'a;
 
-/// A run of the check, undone.
+/// A run of the check, after it was undone.
 pub(crate) struct CheckRun {
     pub(crate) trace: Vec<Event>,
     /// Events before the end of recovery.
@@ -69,7 +69,7 @@ pub(crate) struct Walker<'a> {
     pub(crate) hash: u128,
     pub(crate) state: CrashState,
     schedule: Schedule,
-    /// Room for traces.
+    /// Spare buffers for traces.
     spare: Vec<Vec<Event>>,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Walker<'a> {
         self.report.findings.push(Finding { message, replay });
     }
 
-    /// Makes a finding of crashes in the execution at hand.
+    /// Makes a finding of crashes in the current execution.
     pub(crate) fn found(&mut self, message: String, crashes: Vec<CrashPoint>) {
         let path = Path {
             seed: self.state.seed,
@@ -146,7 +146,7 @@ impl<'a> Walker<'a> {
         self.report.findings.len() >= self.options.max_findings
     }
 
-    /// Does one event again.
+    /// Redoes one event.
     pub(crate) fn step(&mut self, event: &Event, persistence: &mut Persistence) {
         let memory = &self.crash.shared.memory;
         persistence.apply(event, memory);
@@ -160,7 +160,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Takes events back that led here from where the hash was `start`.
+    /// Undoes `events`, before which the hash was `start`.
     pub(crate) fn go_back(&mut self, events: &[Event], start: u128) {
         for event in events.iter().rev() {
             event.undo(&self.crash.shared.memory);
@@ -168,7 +168,7 @@ impl<'a> Walker<'a> {
         self.hash = start;
     }
 
-    /// Takes in what the workload declared. Returns whether the oracle expects more from now on.
+    /// Records a declaration of the workload. Returns whether the oracle expects more from now on.
     pub(crate) fn acknowledge(&mut self, event: &Event) -> bool {
         match *event {
             Event::Note { thread, progress } => {
@@ -187,13 +187,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Whether what `key` identifies was explored, however deep.
+    /// Whether the state identified by `key` was explored, at any depth.
     pub(crate) fn knows(&self, key: u128) -> bool {
         self.visited.contains_key(&key)
     }
 
-    /// Whether what `key` identifies was not explored with as many crashes left inside its
-    /// recovery; from now on it counts as explored.
+    /// Whether the state identified by `key` was not yet explored with this many crashes left inside its recovery. From
+    /// now on it counts as explored.
     pub(crate) fn is_new(&mut self, key: u128, left: u8) -> bool {
         match self.visited.entry(key) {
             Entry::Occupied(mut before) if *before.get() < left => {
@@ -208,7 +208,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Runs the check on what memory holds, and undoes what it stored.
+    /// Runs the check on memory as it is, and undoes its stores.
     pub(crate) fn run_check(&mut self, depth: u32, kill: bool, stage: Stage) -> CheckRun {
         self.state.depth = depth;
         self.state.kill = kill;
@@ -233,7 +233,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Keeps the room of a trace for later runs.
+    /// Keeps a trace's buffer for later runs.
     pub(crate) fn spare(&mut self, mut trace: Vec<Event>) {
         trace.clear();
         self.spare.push(trace);

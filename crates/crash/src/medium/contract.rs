@@ -15,7 +15,7 @@ use crate::memory::buffer::Pending;
 use crate::memory::cells::lines_of;
 use crate::memory::event::Event;
 
-/// Simulated nanoseconds that one look at the clock takes, so that time always moves.
+/// Simulated nanoseconds that a reading of the clock takes, so that time always moves.
 const LOOK_NS: u64 = 10;
 
 fn word_of(at: VirtAddr) -> u64 {

@@ -1,4 +1,4 @@
-//! What was executed, counted.
+//! Counts of executed operations.
 
 use core::ops::AddAssign;
 
@@ -15,7 +15,7 @@ pub struct Counts {
     pub loads: u64,
     /// Commits declared.
     pub commits: u64,
-    /// Events a crash can fall between, see [`crate::Event`].
+    /// Events that a crash can fall between, see [`crate::Event`].
     pub events: u64,
 }
 

@@ -15,11 +15,10 @@ use crate::memory::event::Event;
 use crate::memory::image::Image;
 use crate::schedule::policy::Schedule;
 
-/// Memory that can crash. A handle: clones refer to the same memory, so a test keeps one while
-/// the heap owns another.
+/// Memory that can crash. A handle: clones refer to one memory, so a test keeps one while the heap owns another.
 ///
-/// Concurrency: simulated threads belong to the OS thread that started them; [`Crash::run`] is
-/// called there. Everything else may be called from anywhere.
+/// Concurrency: simulated threads belong to the OS thread that started them; [`Crash::run`] is called there. Everything
+/// else may be called from anywhere.
 #[derive(Clone)]
 pub struct Crash {
     pub(crate) shared: Arc<Shared>,
@@ -32,7 +31,7 @@ impl Crash {
         Self::of(Shared::new(len, options))
     }
 
-    /// Makes memory from what a crash left. Everything in it is durable.
+    /// Makes memory from a crash image. Everything in it is durable.
     pub fn from_image(image: &Image, options: CrashOptions) -> Self {
         let shared = Shared::new(image.len, options);
         image.fill(&shared.memory);
@@ -51,7 +50,7 @@ impl Crash {
         &self.shared.options
     }
 
-    /// How often the device had no blocks for what was reserved.
+    /// How often the device lacked blocks for a reservation.
     pub fn refusals(&self) -> u64 {
         self.shared.refusals.load(Relaxed)
     }
@@ -77,7 +76,7 @@ impl Crash {
         counts
     }
 
-    /// What the answers of `checklookup` took since the last reset, those of all threads.
+    /// How often each part of `checklookup` gave the answer since the last reset, for all threads.
     pub fn lookup_counts(&self) -> LookupCounts {
         self.shared.lock().lookups.counts
     }
@@ -91,12 +90,12 @@ impl Crash {
         }
     }
 
-    /// Number of the next event: what [`Crash::run_until`] can stop before.
+    /// Number of the next event, before which [`Crash::run_until`] can stop.
     pub fn events(&self) -> u64 {
         self.shared.lock().events
     }
 
-    /// Scheduling points of the run so far, of all threads: what a [`crate::Turn`] counts.
+    /// Scheduling points of the run so far, of all threads; a [`crate::Turn`] counts these.
     pub fn points(&self) -> u64 {
         self.shared.lock().steps
     }
@@ -106,13 +105,13 @@ impl Crash {
         self.shared.lock().hash
     }
 
-    /// Number of the simulated thread that calls; 0 outside all.
+    /// Number of the calling simulated thread; 0 outside all of them.
     pub fn current_thread(&self) -> usize {
         self.shared.lock().current
     }
 
-    /// Records how far the calling thread has come, at this point of the stream of events. A crash
-    /// state carries the last note of every thread, so an oracle knows what was acknowledged.
+    /// Records the calling thread's progress at this point of the event stream. A crash state carries the last note of
+    /// every thread, so an oracle knows what was acknowledged.
     pub fn note(&self, progress: u64) {
         let mut state = self.shared.lock();
         let thread = state.current;
@@ -133,7 +132,7 @@ impl Crash {
         self.shared.lock().notes()
     }
 
-    /// Says that recovery is complete: the explorer crashes it at events before this one only.
+    /// Declares recovery complete: the explorer crashes it only at events before this point.
     pub fn end_of_recovery(&self) {
         let mut state = self.shared.lock();
         if state.recovery_end.is_none() {
@@ -141,12 +140,12 @@ impl Crash {
         }
     }
 
-    /// Says that recovery is complete, as [`Crash::end_of_recovery`] does, and asks whether the check is
-    /// to go on: if not, it returns `Ok` at once.
+    /// Declares recovery complete, as [`Crash::end_of_recovery`] does, and asks whether the check is to continue: if
+    /// not, it returns `Ok` at once.
     ///
-    /// A lazy exploration verifies what recovery has made of memory once, however many crashes end in the
-    /// same. For that the rest of the check must depend on memory and on `knows` alone: a digest of what
-    /// was acknowledged, and of whatever recovery found out and keeps elsewhere.
+    /// A lazy exploration verifies a recovered memory once, however many crashes end in it. For that the rest of the
+    /// check must depend only on memory and on `knows`: a digest of what was acknowledged, and of everything that
+    /// recovery found out and keeps elsewhere.
     pub fn goes_on(&self, knows: u64) -> bool {
         self.end_of_recovery();
         let mut state = self.shared.lock();
@@ -161,7 +160,7 @@ impl Crash {
         state.stage == Stage::Whole
     }
 
-    /// Whether the medium crashed: nothing changes it any more.
+    /// Whether the medium crashed; nothing changes it any more.
     pub fn is_dead(&self) -> bool {
         self.shared.is_dead()
     }
@@ -171,7 +170,7 @@ impl Crash {
         self.shared.lock().trace = Some(Vec::new());
     }
 
-    /// Shows the events since [`Crash::start_trace`], or of the execution that an explorer records. Takes no
+    /// Passes `see` the events since [`Crash::start_trace`], or of the execution that an explorer records. This is no
     /// scheduling point, so that looking changes nothing.
     pub fn see_trace<R>(&self, see: impl FnOnce(&[Event]) -> R) -> R {
         let state = self.shared.lock();
@@ -183,7 +182,7 @@ impl Crash {
         self.shared.lock().trace.take().unwrap_or_default()
     }
 
-    /// What [`Schedule::Inherited`] means from now on.
+    /// Sets the meaning of [`Schedule::Inherited`] from now on.
     pub fn set_schedule(&self, schedule: Schedule) {
         *self
             .shared

@@ -10,7 +10,7 @@ use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 use crate::medium::shared::Shared;
 use crate::memory::cells::{lines_of, mark_of};
 
-/// What the medium's options ask for.
+/// The mechanisms that the medium's options ask for.
 pub(crate) fn offers(shared: &Arc<Shared>) -> Offers {
     let mut offers = Offers::NONE;
     if let Some(unit) = shared.options.relocate {
@@ -28,17 +28,17 @@ fn line_number(at: VirtAddr) -> u64 {
     at.bytes() / LINE_BYTES
 }
 
-/// `relocate`, with a mark a line in the place of the buffer of reached bits.
+/// `relocate`, with one mark per line in place of the reached bitmap's buffer.
 struct MarkedCopies {
     shared: Arc<Shared>,
     unit: Unit,
 }
 
 impl Relocate for MarkedCopies {
-    /// The words of a line, then its mark: a crash between may leave words of a copy that do not count as
-    /// reached, which says less than there is and nothing wrong. The buffer of reached bits goes to memory
-    /// when power fails, so that a mark which reached persistence is all there is to it here; its bounds
-    /// stand in `firn-hardware`, where a buffer of any size says the same afterwards.
+    /// Stores the words of a line, then its mark. A crash between them may leave words of a copy that do not count as
+    /// reached, which claims less than there is and nothing false. The buffer of reached bits is flushed to memory when
+    /// power fails, so a mark that reached persistence is all that matters here. The buffer's bounds are modelled in
+    /// `firn-hardware`; after a crash, a buffer of any size gives equal answers.
     fn relocate(&self, from: VirtAddr, to: VirtAddr, len: u64) {
         let stores = instructions(from, to, len).flat_map(|one| one.stores(self.unit));
         for store in stores {
@@ -78,8 +78,7 @@ impl Relocate for MarkedCopies {
     fn clear_reached(&self, at: VirtAddr, len: u64) {
         let lines = lines_of(at.bytes(), len);
         for line in lines.clone() {
-            // The bitmap is cleared, the bit that a cached line still carries is not: it comes back with
-            // the line.
+            // The bitmap is cleared, but not the bit that a cached line still carries: it comes back with the line.
             if !self.shared.lock().carries_mark(line) {
                 self.shared.store_mark(line, false);
             }
@@ -88,7 +87,7 @@ impl Relocate for MarkedCopies {
     }
 }
 
-/// `checklookup`, with a processor a thread.
+/// `checklookup`, with one processor per thread.
 struct Processors {
     shared: Arc<Shared>,
     sizes: Sizes,

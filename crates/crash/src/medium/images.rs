@@ -36,7 +36,7 @@ impl Iterator for Images {
 }
 
 impl Crash {
-    /// Number of distinct images that a power failure now could leave.
+    /// Number of distinct images that a power failure could leave now.
     pub fn image_count(&self) -> u128 {
         self.dirty_lines()
             .iter()
@@ -44,8 +44,7 @@ impl Crash {
             .product()
     }
 
-    /// Every image that a power failure now could leave, each once. What sits in store buffers is
-    /// in none of them.
+    /// Every image that a power failure could leave now, each once. Entries of store buffers are in none of them.
     pub fn images(&self) -> Images {
         let dirty = self.dirty_lines();
         Images {
@@ -55,7 +54,7 @@ impl Crash {
         }
     }
 
-    /// One image that a power failure now could leave, drawn by `seed`.
+    /// One image that a power failure could leave now, drawn by `seed`.
     ///
     /// Under [`Domain::Process`] pages are drawn first: old, new or a mixture of lines.
     pub fn random_image(&self, seed: u64) -> Image {
@@ -82,8 +81,8 @@ impl Crash {
         image
     }
 
-    /// The image that the death of the process leaves now: everything that was executed, store
-    /// buffers included. The boot stays the same.
+    /// The image that the process leaves if it dies now: everything executed, store buffers included. The boot stays
+    /// the same.
     pub fn kill_image(&self) -> Image {
         self.look_at_everything();
         let state = self.shared.lock();
@@ -100,13 +99,13 @@ impl Crash {
         image
     }
 
-    /// The image of what is visible: no store buffers, all caches. The boot stays the same.
+    /// The visible content as an image: no store buffers, all caches. The boot stays the same.
     pub fn cache_image(&self) -> Image {
         self.look_at_everything();
         Image::of(&self.shared.memory, self.boots())
     }
 
-    /// Whether any word at `at` could still be lost: it lies in a line that is not yet durable.
+    /// Whether the word at `at` could still be lost: it lies in a line that is not yet durable.
     pub fn is_dirty(&self, at: VirtAddr) -> bool {
         let state = self.shared.lock();
         let line = at.bytes() / firn_units::LINE_BYTES;

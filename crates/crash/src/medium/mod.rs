@@ -1,4 +1,4 @@
-//! The medium as it runs: memory that simulated threads share, under the contract of media.
+//! The medium as it runs: memory that simulated threads share, behind the contract of media.
 
 mod contract;
 pub(crate) mod counts;

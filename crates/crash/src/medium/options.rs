@@ -1,10 +1,10 @@
-//! What a crash medium is made with.
+//! Options of a crash medium.
 
 use firn_hardware::lookup::Sizes;
 use firn_hardware::relocate::Unit;
 use firn_media::{Domain, Step};
 
-/// Window of addresses that a medium may grow to unless told otherwise.
+/// Default size of the window of addresses that a medium may grow to.
 const DEFAULT_CAPACITY: u64 = 256 << 20;
 
 /// Options of a [`crate::Crash`].
@@ -12,23 +12,22 @@ const DEFAULT_CAPACITY: u64 = 256 << 20;
 pub struct CrashOptions {
     /// What survives a crash.
     pub domain: Domain,
-    /// Bytes up to which the medium may grow; a power of two. Costs memory only where touched.
+    /// Bytes up to which the medium may grow; a power of two. Only pages that are touched cost memory.
     pub capacity: u64,
-    /// Seed of everything random: [`firn_media::Runtime::random_u64`], and a schedule that names
-    /// no seed of its own.
+    /// Seed of everything random: [`firn_media::Runtime::random_u64`], and any schedule without a seed of its own.
     pub seed: u64,
     /// Bytes that the device holds; reserving more fails with `NoSpace`.
     pub space_limit: u64,
     /// Stores, write-backs and volatile stores that a simulated thread's store buffer holds; the
     /// oldest leaves when it is full.
     pub buffer_entries: usize,
-    /// How the medium's `relocate` is built, if it has one (FFCCD, section 4.1).
+    /// How the medium's `relocate` is built, if there is one (FFCCD, section 4.1).
     pub relocate: Option<Unit>,
-    /// How large the parts of the medium's `checklookup` are, if it has one (FFCCD, section 4.3).
+    /// The sizes of the parts of the medium's `checklookup`, if there is one (FFCCD, section 4.3).
     pub lookup: Option<Sizes>,
-    /// A step that the code on this medium leaves out, but while an [`crate::Explorer`] sets it up.
+    /// A step that the code on this medium leaves out, except while an [`crate::Explorer`] sets it up.
     pub leave_out: Option<&'static Step>,
-    /// Scheduling points after which a run is given up as a livelock.
+    /// Scheduling points after which a run is abandoned as a livelock.
     pub max_steps: u64,
 }
 

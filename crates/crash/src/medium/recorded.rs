@@ -1,4 +1,4 @@
-//! Loads of which an explorer need not learn everything: behind a checksum, and of marks.
+//! Loads that an explorer need not learn in full: of contents behind a checksum, and of marks.
 
 use core::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::memory::footprint::{Looked, Scan};
 use crate::memory::torn::Torn;
 
 impl Shared {
-    /// What `Memory::load_checked` does, where a part of it need not be recorded; otherwise nothing.
+    /// Performs `Memory::load_checked` where part of it need not be recorded; otherwise does nothing.
     pub(crate) fn load_torn(
         &self,
         at: VirtAddr,
@@ -49,7 +49,7 @@ impl Shared {
         Some(false)
     }
 
-    /// Begins to complete a line, where which lines are marked need not be recorded. Whether it is unmarked.
+    /// Begins to complete a line if marks need not be recorded in full. Returns whether the line is unmarked.
     pub(crate) fn begin_completion(&self, line: u64) -> Option<bool> {
         if !self.spares_mark(line) {
             return None;
@@ -68,7 +68,7 @@ impl Shared {
             return lines.any(|line| self.load(mark_of(line)) != 0);
         };
         let is_marked = |line: &u64| self.memory.load(mark_of(*line)) != 0;
-        // What is not fresh all images have that come here.
+        // Marks that are not fresh are equal in all images that come here.
         if lines
             .clone()
             .any(|line| !is_fresh(&line) && is_marked(&line))
@@ -85,13 +85,13 @@ impl Shared {
         scan.is_marked
     }
 
-    /// Whether the mark of a line may differ from image to image, and not everything need be recorded.
+    /// Whether the mark of a line may differ from image to image and need not be recorded in full.
     fn spares_mark(&self, line: u64) -> bool {
         self.memory.look(mark_of(line)).1 && self.spares_marks(line..line + 1)
     }
 
-    /// Whether not everything need be recorded of the marks of these lines. Of a line that the run stored to, the
-    /// class at hand does not have what it holds.
+    /// Whether the marks of these lines need not be recorded in full. A line that the run stored to is excluded: the
+    /// current class does not have its content.
     fn spares_marks(&self, lines: Range<u64>) -> bool {
         let spares = || self.footprint.with_torn(|torn| torn.spares());
         if self.simulating() || self.is_dead() || !spares() {
@@ -102,7 +102,7 @@ impl Shared {
         !stored_to.any(|line| lines.contains(&line))
     }
 
-    /// An unmarked line is complete: from here on it is like one that was marked.
+    /// An unmarked line is complete: from here on it behaves like a marked one.
     pub(crate) fn end_completion(&self, line: u64) {
         assert!(
             self.memory.load(mark_of(line)) != 0,

@@ -13,15 +13,14 @@ use crate::schedule::run::{RunEnd, RunOutcome, ThreadPanic};
 impl Crash {
     /// Runs `threads` as simulated threads until all of them have ended.
     ///
-    /// Threads that these spawn run along; those that have not ended by then stay suspended and
-    /// go on when a later run, or a wait outside all threads, lets them. After a deadlock or a
-    /// step limit the medium is dead.
+    /// Threads that these spawn run with them. Those that have not ended by then stay suspended; a later run, or a wait
+    /// outside all threads, resumes them. After a deadlock or a step limit the medium is dead.
     pub fn run(&self, threads: Vec<Job>, schedule: Schedule) -> RunOutcome {
         self.run_until(threads, schedule, u64::MAX)
     }
 
-    /// Like [`Crash::run`], but the medium dies before event number `event` of its life. Threads
-    /// are unwound; images of that moment can be asked for.
+    /// Like [`Crash::run`], but the medium dies before event number `event` of its life. Threads are unwound; the
+    /// images of that moment can be examined.
     pub fn run_until(&self, threads: Vec<Job>, schedule: Schedule, event: u64) -> RunOutcome {
         assert!(
             !fiber::inside(),
@@ -105,8 +104,7 @@ impl Crash {
         outcome
     }
 
-    /// Stops every simulated thread of this medium where it is and unwinds it, without touching
-    /// the memory.
+    /// Stops every simulated thread of this medium where it is and unwinds it. Memory does not change.
     pub fn kill_threads(&self) {
         let mut state = self.shared.lock();
         if !self.shared.has_live(&state) {

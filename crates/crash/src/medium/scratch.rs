@@ -1,4 +1,4 @@
-//! The medium as an explorer uses it: for one execution after the other, each recorded.
+//! The medium as an explorer uses it: for one execution after another, each recorded.
 
 use crate::medium::crash::Crash;
 use crate::memory::event::Event;
@@ -17,7 +17,7 @@ impl Crash {
         self.shared.reset_loads();
     }
 
-    /// Ends it: its trace, and the length of it that counts as recovery.
+    /// Ends the execution. Returns its trace, and the length of the trace that counts as recovery.
     pub(crate) fn end(&self) -> (Vec<Event>, usize) {
         self.kill_threads();
         let mut state = self.shared.lock();

@@ -1,8 +1,8 @@
-//! The medium's heart: operations on memory, buffers and durability.
+//! The core of the medium: operations on memory, buffers and durability.
 //!
-//! Two ways through: outside all simulated threads an operation reaches the cache at once, and a
-//! load is one look into memory; inside one it passes a scheduling point first and stores wait in
-//! the thread's buffer. Once dead, nothing changes persistent memory any more.
+//! There are two ways through. Outside all simulated threads an operation reaches the cache at once, and a load only
+//! reads memory; inside one it passes a scheduling point first and stores wait in the thread's buffer. Once the medium
+//! is dead, nothing changes persistent memory any more.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -27,16 +27,16 @@ const DEAD: u8 = 2;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Everything a handle, its words and its places refer to.
+/// Everything that a handle, its words and its places refer to.
 pub(crate) struct Shared {
     pub(crate) id: u64,
     pub(crate) options: CrashOptions,
     pub(crate) memory: Memory,
-    /// Power failures that this medium's content went through.
+    /// Power failures that this medium's content has been through.
     pub(crate) boots: AtomicU64,
-    /// How often the device had no blocks.
+    /// How often the device lacked blocks.
     pub(crate) refusals: AtomicU64,
-    /// Power failures of `boots` that came before what an exploration starts from.
+    /// Power failures among `boots` that came before the state from which an exploration starts.
     base_boots: AtomicU64,
     /// How the last run under an inherited schedule went.
     pub(crate) last_run: Mutex<Option<RunOutcome>>,
@@ -72,7 +72,7 @@ impl Shared {
         }
     }
 
-    /// Sets what the content went through before anyone uses it.
+    /// Sets the number of power failures that the content has been through, before first use.
     pub(crate) fn set_base_boots(&self, boots: u64) {
         self.base_boots.store(boots, Relaxed);
         self.boots.store(boots, Relaxed);
@@ -83,7 +83,7 @@ impl Shared {
             .store(self.base_boots.load(Relaxed) + boots, Relaxed);
     }
 
-    /// How the last run under an inherited schedule went; forgotten afterwards.
+    /// How the last run under an inherited schedule went; then forgets it.
     pub(crate) fn forget_run(&self) -> Option<RunOutcome> {
         self.last_run
             .lock()
@@ -96,7 +96,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a simulated thread runs, so that stores are buffered and threads switched.
+    /// Whether a simulated thread runs, so that stores are buffered and threads are switched.
     #[inline(always)]
     pub(crate) fn simulating(&self) -> bool {
         self.mode.load(Relaxed) == SIMULATED
@@ -107,7 +107,7 @@ impl Shared {
         self.mode.load(Relaxed) == DEAD
     }
 
-    /// Says who runs from now on: 0 is the context outside all simulated threads.
+    /// Sets the running thread: 0 is the context outside all simulated threads.
     pub(crate) fn enter(&self, state: &mut State, thread: usize) {
         state.current = thread;
         let mode = match (state.dead, thread) {
@@ -118,7 +118,7 @@ impl Shared {
         self.mode.store(mode, Relaxed);
     }
 
-    /// Stops the medium as it is: what is in store buffers is lost with the power.
+    /// Stops the medium as it is: the content of store buffers is lost with the power.
     pub(crate) fn die(&self, state: &mut State) {
         state.dead = true;
         self.mode.store(DEAD, Relaxed);
@@ -147,14 +147,14 @@ impl Shared {
         self.load_simulated(word)
     }
 
-    /// What the cache holds, recorded if it is to be.
+    /// The cache's content of a word; the load is recorded if it has to be.
     #[inline(always)]
     pub(crate) fn visible(&self, word: u64) -> u64 {
         self.footprint.load(&self.memory, word)
     }
 
-    /// Loads words that follow one another, outside simulated threads. False if it is inside one, or on a
-    /// dead medium; nothing is done then.
+    /// Loads consecutive words at once, outside simulated threads. Inside one, or on a dead medium, does nothing and
+    /// returns false.
     pub(crate) fn load_at_once(&self, first: u64, into: &mut [[u8; WORD_BYTES as usize]]) -> bool {
         if self.mode.load(Relaxed) != DIRECT {
             return false;
@@ -204,8 +204,8 @@ impl Shared {
         }
     }
 
-    /// Executes stores to words that follow one another, if they reach the cache at once: outside simulated
-    /// threads. False if they do not; nothing is done then.
+    /// Stores consecutive words at once, if they reach the cache at once: outside simulated threads. Otherwise does
+    /// nothing and returns false.
     pub(crate) fn store_at_once(&self, first: u64, words: &[[u8; WORD_BYTES as usize]]) -> bool {
         if self.mode.load(Relaxed) != DIRECT {
             return false;
@@ -251,7 +251,7 @@ impl Shared {
                     },
                 );
             }
-            // What it does not store stays as it is now, which is looked at: it becomes part of what the event says.
+            // The event holds the whole word, so its other bytes count as loaded.
             Pending::Part { word, value, mask } => {
                 let old = self.visible(word);
                 self.emit(
@@ -339,7 +339,7 @@ impl Shared {
 
     // ---- events ----
 
-    /// Lets an event happen, unless the medium is dead or dies before it.
+    /// Makes an event happen, unless the medium is dead or dies before it.
     #[inline]
     pub(crate) fn emit(&self, state: &mut State, event: Event) {
         if state.dead {
@@ -390,7 +390,7 @@ impl Shared {
         }
     }
 
-    /// Gives or takes the blocks of the frames in `frames`.
+    /// Gives blocks to the frames in `frames`, or takes them.
     pub(crate) fn set_backing(&self, state: &mut State, frames: Range<u64>, backed: bool) {
         for frame in frames {
             if self.memory.is_backed(frame) != backed {

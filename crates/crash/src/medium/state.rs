@@ -1,4 +1,4 @@
-//! What changes as a medium runs, under one lock.
+//! The changing state of a medium, under one lock.
 
 use std::sync::Mutex;
 
@@ -21,18 +21,18 @@ pub(crate) struct ThreadState {
     pub(crate) note: u64,
     /// Waits until another thread has done something.
     pub(crate) paused: bool,
-    /// Waits until somebody wakes it, or its time has come.
+    /// Waits until another thread wakes it, or its time has come.
     pub(crate) parked: Option<Parked>,
-    /// Paused since the last progress of anyone.
+    /// Paused since any thread last made progress.
     pub(crate) idle: bool,
     pub(crate) finished: bool,
     pub(crate) panicked: bool,
 }
 
-/// What a thread waits for that sleeps.
+/// What a sleeping thread waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Parked {
-    /// The word: where its array is, and which of it.
+    /// The word: its array, and the index there.
     pub(crate) word: (usize, usize),
     pub(crate) until_ns: u64,
 }
@@ -60,13 +60,13 @@ pub(crate) enum Stuck {
 /// How much of a check is run.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Stage {
-    /// Up to where recovery is complete, if the check asks whether to go on.
+    /// Up to the end of recovery, if the check asks whether to continue.
     Recovery,
     #[default]
     Whole,
 }
 
-/// How far a run had come when its check said that recovery was complete.
+/// How far a run had come when its check declared recovery complete.
 #[derive(Clone, Copy)]
 pub(crate) struct Recovered {
     pub(crate) knows: u64,
@@ -76,8 +76,8 @@ pub(crate) struct Recovered {
     pub(crate) events: usize,
 }
 
-/// What a scheduler may choose from: threads that can go on, and threads whose buffers hold something with
-/// how much, both ascending.
+/// What a scheduler may choose from: threads that can continue, and threads with entries in their buffers, with their
+/// number; both ascending.
 #[derive(Default)]
 pub(crate) struct Offer {
     pub(crate) runnable: Vec<usize>,
@@ -85,7 +85,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Makes it that of these threads, of which the first is the context outside all.
+    /// Fills it from these threads; the first is the context outside all simulated ones.
     pub(crate) fn of(&mut self, threads: &[ThreadState]) {
         self.runnable.clear();
         self.buffered.clear();
@@ -110,24 +110,24 @@ pub(crate) struct State {
     pub(crate) threads: Vec<ThreadState>,
     pub(crate) persistence: Option<Persistence>,
     pub(crate) trace: Option<Vec<Event>>,
-    /// Length of the trace when the check said that recovery was finished.
+    /// Length of the trace when the check declared recovery complete.
     pub(crate) recovery_end: Option<usize>,
     /// How far the check is to be run.
     pub(crate) stage: Stage,
-    /// How far it was when it asked.
+    /// How far the run was when it asked.
     pub(crate) recovered: Option<Recovered>,
-    /// Lines that were marked and not written back under a fence since.
+    /// Lines that were marked, and not written back under a fence since.
     pub(crate) marked: MarkedLines,
     pub(crate) lookups: Lookups,
     pub(crate) ticket: u64,
     pub(crate) clock_ns: u64,
     pub(crate) random: fastrand::Rng,
     pub(crate) scheduler: Scheduler,
-    /// What the scheduler is offered, kept for its room.
+    /// The scheduler's current offer, kept to reuse its buffers.
     pub(crate) offer: Offer,
-    /// Thread to resume next, when the one that switched away chose already.
+    /// Thread to resume next, if the thread that switched away has already chosen.
     pub(crate) next: Option<usize>,
-    /// Points left before a thread gives control back to a context that only lent it.
+    /// Points left until a thread returns control to a context that only lent it.
     pub(crate) slice: Option<u32>,
     pub(crate) steps: u64,
     pub(crate) idle_rounds: u32,
@@ -167,7 +167,7 @@ impl State {
         Mutex::new(self)
     }
 
-    /// Begins anew for another execution over the same memory; keeps allocations.
+    /// Resets for another execution over this memory; keeps allocations.
     pub(crate) fn restart(&mut self, seed: u64) {
         self.dead = false;
         self.crash_at = u64::MAX;

@@ -15,20 +15,20 @@ use crate::schedule::view::{Action, View};
 
 /// Simulated nanoseconds of a pause.
 const PAUSE_NS: u64 = 1_000;
-/// After so many pauses a wait sleeps, where nobody else is left to run.
+/// Pauses after which a waiter sleeps, if no other thread is left to run.
 const AWAKE: u32 = 256;
 const SLEEP_NS: u64 = 50_000;
-/// Times that all threads may find nothing changed before they count as deadlocked. Long enough
-/// for waits that give up after some time.
+/// Rounds in which all threads find nothing changed before they count as deadlocked. Long enough for waits that give up
+/// after some time.
 const IDLE_ROUNDS: u32 = 10_000;
-/// Scheduling points for which a waiting context outside all threads lends control to one.
+/// Scheduling points for which a waiting context outside all threads lends control to one thread.
 const LENT_POINTS: u32 = 32;
 
 /// A thread of a [`Crash`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrashThread(pub(crate) usize);
 
-/// What a simulated thread runs.
+/// The function that a simulated thread runs.
 pub type Job = Box<dyn FnOnce() + Send>;
 
 impl Shared {
@@ -86,8 +86,8 @@ impl Shared {
         }
     }
 
-    /// Chooses who runs next, letting stores out as the scheduler says. Nobody if all ended or
-    /// none can go on.
+    /// Chooses the next thread to run, and drains buffers as the scheduler says. `None` if all have ended or none can
+    /// continue.
     pub(crate) fn decide(&self, state: &mut State, current: Option<usize>) -> Option<usize> {
         loop {
             if state.dead || state.stuck != Stuck::No {
@@ -139,7 +139,7 @@ impl Shared {
             .skip(1)
             .filter(|thread| !thread.finished);
         let sleeps = live.map(|thread| thread.parked.map(|parked| parked.until_ns));
-        // Where all sleep, the time of one comes next, or of none.
+        // If all sleep, the clock jumps to the earliest wake-up time, if there is one.
         if let Some(least) = sleeps.min_by_key(|until| until.unwrap_or(0)).flatten() {
             match least {
                 u64::MAX => state.stuck = Stuck::Deadlock,
@@ -208,7 +208,7 @@ impl Shared {
         state.threads.iter().skip(1).any(|thread| !thread.finished)
     }
 
-    /// Gets the waiter off a medium that is dead.
+    /// Unwinds a waiter on a dead medium.
     fn pause_dead(&self) {
         if fleet::end_wait(self.id) {
             return;
@@ -248,7 +248,7 @@ impl Crash {
             let shared = Arc::downgrade(&self.shared);
             let body = move || {
                 job();
-                // The end of a thread is a point too: stores may outlive its last instruction.
+                // The end of a thread is a point too: its stores may become visible after its last instruction.
                 if let Some(shared) = shared.upgrade() {
                     shared.point();
                 }
@@ -288,7 +288,7 @@ impl Crash {
         self.lend(attempt);
     }
 
-    /// The look and the beginning of the sleep are one step. A change that nobody announces leaves the thread asleep.
+    /// Checks the word and falls asleep in one step. A change without a wake-up leaves the thread asleep.
     pub(crate) fn wait_thread(&self, words: &CrashWords, index: usize, seen: u64, until_ns: u64) {
         let shared = &self.shared;
         if !shared.simulating() {
@@ -314,7 +314,7 @@ impl Crash {
         shared.switch_from(state, None);
     }
 
-    /// Ends the sleeps of all that wait for a word.
+    /// Wakes all threads that sleep on a word.
     pub(crate) fn wake_threads(&self, words: &CrashWords, index: usize) {
         self.shared.point();
         let mut state = self.shared.lock();
@@ -356,7 +356,7 @@ impl Crash {
         let mut state = shared.lock();
         state.slice = None;
         if state.stuck == Stuck::Deadlock {
-            // The waiting context may be the one that the threads wait for.
+            // The threads may be waiting for the context that waits here.
             state.stuck = Stuck::No;
         }
     }

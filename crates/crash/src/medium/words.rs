@@ -8,12 +8,12 @@ use firn_media::Words;
 use crate::medium::shared::Shared;
 use crate::memory::buffer::{Array, Pending};
 
-/// The volatile words of a [`crate::Crash`]. They keep working on a dead medium, so that whatever
-/// unwinds gives back its locks.
+/// The volatile words of a [`crate::Crash`]. They keep working on a dead medium, so that unwinding code can release its
+/// locks.
 pub struct CrashWords {
     shared: Arc<Shared>,
     len: usize,
-    /// Made for the first store: most of what a pool has of them a recovery never touches.
+    /// Made at the first store: a recovery never touches most of a pool's volatile words.
     array: OnceLock<Array>,
 }
 
@@ -39,14 +39,14 @@ impl CrashWords {
         self.array.get_or_init(zeros)
     }
 
-    /// What media holds of a word now.
+    /// The current value of a word, without a scheduling point.
     pub(crate) fn peek(&self, index: usize) -> u64 {
         self.array
             .get()
             .map_or(0, |array| array[index].load(Relaxed))
     }
 
-    /// What tells a word from all others.
+    /// Identifies a word.
     pub(crate) fn name(&self, index: usize) -> (usize, usize) {
         (Arc::as_ptr(self.array()).addr(), index)
     }

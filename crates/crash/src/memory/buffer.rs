@@ -7,13 +7,13 @@ use std::sync::Arc;
 /// The shared array behind a [`crate::CrashWords`].
 pub(crate) type Array = Arc<[AtomicU64]>;
 
-/// A store or write-back that its thread has executed and no other thread can see.
+/// A store or write-back that its thread has executed and that no other thread can see yet.
 pub(crate) enum Pending {
     Store {
         word: u64,
         value: u64,
     },
-    /// A store to some bytes of a word: those that the mask has.
+    /// A store to the bytes of a word that the mask selects.
     Part {
         word: u64,
         value: u64,
@@ -29,8 +29,8 @@ pub(crate) enum Pending {
     },
 }
 
-/// Entries in program order; the oldest leaves first. A write-back passes through like a store,
-/// which keeps it behind earlier stores to its line.
+/// Entries in program order; the oldest leaves first. A write-back passes through like a store, so it stays behind
+/// earlier stores to its line.
 #[derive(Default)]
 pub(crate) struct StoreBuffer {
     entries: VecDeque<Pending>,
@@ -53,8 +53,8 @@ impl StoreBuffer {
         self.entries.is_empty()
     }
 
-    /// What its own thread loads of a persistent word: the youngest store to each of its bytes. Which bits these are,
-    /// and what they hold; the others are as memory has them.
+    /// What the thread itself loads of a persistent word: the youngest store to each of its bytes. Returns a mask of
+    /// the bits stored, and their values; the other bits are as in memory.
     pub(crate) fn forward(&self, wanted: u64) -> (u64, u64) {
         let (mut mask, mut value) = (0, 0);
         for (word, stored, bits) in self.persistent().rev() {
@@ -90,7 +90,7 @@ impl StoreBuffer {
         })
     }
 
-    /// Lets the volatile stores become visible and forgets the persistent ones.
+    /// Makes the volatile stores visible and drops the persistent ones.
     pub(crate) fn abandon(&mut self) {
         for entry in self.entries.drain(..) {
             if let Pending::Volatile {

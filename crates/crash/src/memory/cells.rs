@@ -11,10 +11,9 @@ pub(crate) const PAGE_WORDS: u64 = FRAME_BYTES / WORD_BYTES;
 /// Lines of a page.
 pub(crate) const PAGE_LINES: u64 = FRAME_BYTES / LINE_BYTES;
 
-/// The content of a line: its words, and the mark behind them. The mark says whether a `relocate` stored
-/// to the line (FFCCD, section 4.2): it goes where the content goes, and where it reaches persistence the
-/// line counts as reached. It is kept as a word of an address of its own (`mark_of`), so that a crash
-/// leaves line and mark as they were at one moment.
+/// The content of a line: its words, followed by the mark. The mark says whether a `relocate` stored to the line
+/// (FFCCD, section 4.2). It moves with the content, and once it reaches persistence the line counts as reached. It has
+/// a word address of its own (`mark_of`), so that a crash leaves line and mark as they were at one moment.
 pub type Line = [u64; LINE_CELLS];
 /// The content of a page: its words, then the marks of its lines.
 pub(crate) type PageWords = [u64; PAGE_CELLS];
@@ -48,7 +47,7 @@ pub(crate) const fn line_of(word: u64) -> u64 {
     }
 }
 
-/// Its place in the line.
+/// The word's place in its line.
 #[inline(always)]
 pub(crate) const fn index_of(word: u64) -> usize {
     if word < MARKS {
@@ -58,7 +57,7 @@ pub(crate) const fn index_of(word: u64) -> usize {
     }
 }
 
-/// Its page, and its place there.
+/// The word's page, and its place there.
 #[inline(always)]
 pub(crate) const fn cell_of(word: u64) -> (usize, usize) {
     if word < MARKS {
@@ -80,7 +79,7 @@ pub(crate) const fn word_of_cell(page: u64, cell: usize) -> u64 {
     }
 }
 
-/// Where a line begins.
+/// The address of a line's first byte.
 pub(crate) fn line_at(line: u64) -> VirtAddr {
     VirtAddr(line * LINE_BYTES)
 }

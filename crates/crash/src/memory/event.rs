@@ -5,15 +5,15 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 use crate::memory::cells::{Line, is_mark, line_at, line_of};
 use crate::memory::pages::Memory;
 
-/// Something that happened to memory or to its durability, in the order in which it reached the
-/// caches. A store that sits in a store buffer has not happened yet.
+/// Something that happened to memory or to its durability, in the order in which it reached the caches. A store still
+/// in a store buffer has not happened yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A store reached the cache.
     Store {
         /// Simulated thread.
         thread: u16,
-        /// Address in words, or of a line's mark: see [`Event::stored`].
+        /// Address in words, or the address of a line's mark: see [`Event::stored`].
         word: u64,
         /// Content before.
         old: u64,
@@ -41,7 +41,7 @@ pub enum Event {
         /// Simulated thread.
         thread: u16,
     },
-    /// A commit was declared, and durable.
+    /// A commit was declared durable.
     Commit {
         /// Simulated thread.
         thread: u16,
@@ -52,7 +52,7 @@ pub enum Event {
     Note {
         /// Simulated thread.
         thread: u16,
-        /// What it noted.
+        /// The progress noted.
         progress: u64,
     },
     /// Everything stored so far is durable.
@@ -80,7 +80,7 @@ pub enum Event {
     },
 }
 
-/// What a store is to.
+/// The target of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stored {
     /// The word here.
@@ -90,7 +90,7 @@ pub enum Stored {
 }
 
 impl Event {
-    /// What it stores to, if it is a store.
+    /// The target, if the event is a store.
     pub fn stored(&self) -> Option<Stored> {
         match *self {
             Event::Store { word, .. } if is_mark(word) => {
@@ -101,7 +101,7 @@ impl Event {
         }
     }
 
-    /// The line that it writes back, if it does: its first byte.
+    /// First byte of the line that the event writes back, if it is a write-back.
     pub fn written_back(&self) -> Option<VirtAddr> {
         match *self {
             Event::WriteBack { line, .. } => Some(line_at(line)),
@@ -124,7 +124,7 @@ impl Event {
         }
     }
 
-    /// Line that changes, if one does.
+    /// The line that the event changes, if there is one.
     pub(crate) fn changes(&self) -> Option<u64> {
         match self {
             Event::Store { word, old, new, .. } if old != new => Some(line_of(*word)),
@@ -133,7 +133,7 @@ impl Event {
         }
     }
 
-    /// Line that it stores to, be it what is there already.
+    /// The line that the event stores to, even if the content stays equal.
     pub(crate) fn stores_to(&self) -> Option<u64> {
         match self {
             Event::Store { word, .. } => Some(line_of(*word)),
@@ -142,7 +142,7 @@ impl Event {
         }
     }
 
-    /// Does to `memory` what the event did.
+    /// Redoes the event on `memory`.
     #[inline]
     pub(crate) fn redo(&self, memory: &Memory) {
         match self {
@@ -154,7 +154,7 @@ impl Event {
         }
     }
 
-    /// Takes back what the event did to `memory`.
+    /// Undoes the event on `memory`.
     #[inline]
     pub(crate) fn undo(&self, memory: &Memory) {
         match self {
@@ -166,7 +166,7 @@ impl Event {
         }
     }
 
-    /// Two words that tell the event from others in an execution's hash.
+    /// Two words that distinguish the event in an execution's hash.
     pub(crate) fn digest(&self) -> [u64; 2] {
         match *self {
             Event::Store {
@@ -191,10 +191,10 @@ impl Event {
     }
 }
 
-/// Whether the event at `index` changes what the device has, so that every image is a new one: its length, or
-/// the last of frames that lose their blocks one after the other. Programs learn that a frame has none only by
-/// failing to store to it, so what goes wrong with some of these holes goes wrong with all of them; and nothing
-/// goes wrong because a frame has blocks.
+/// Whether the event at `index` changes the device, so that every image is new: the event changes its length, or is the
+/// last of consecutive events that take blocks from frames. Programs notice a frame without blocks only by failing to
+/// store to it, so a fault that shows with some of these holes shows with all of them; and no fault comes from a frame
+/// that has blocks.
 pub(crate) fn changes_device(trace: &[Event], index: usize) -> bool {
     let loses_blocks = |event: &Event| matches!(event, Event::Backing { backed: false, .. });
     match &trace[index] {

@@ -1,8 +1,8 @@
 //! What a run read: the loads of words that may differ from image to image.
 //!
-//! A word is fresh until its first load, which is recorded, or its first store, after which it says
-//! nothing about the image. Marks live with the words ([`crate::memory::pages`]), so other loads cost a
-//! test of a bit.
+//! A word is fresh until its first load, which is recorded, or its first store, after which its content says nothing
+//! about the image. Fresh bits are kept beside the words ([`crate::memory::pages`]), so other loads cost a test of a
+//! bit.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -19,8 +19,8 @@ use crate::memory::torn::Torn;
 pub(crate) enum Looked {
     /// A word, or a mark: the first load, before any store to it.
     Word(u64),
-    /// Whether one of the lines of a copy is marked, and how many lines these are: the first of them that may be
-    /// either ([`Scan`]).
+    /// Whether any line of a copy is marked. Names the first of the lines that may be either; the value also holds
+    /// their number ([`Scan`]).
     Scans(u64),
     /// Whether a line is unmarked, as its completion begins.
     Begins(u64),
@@ -28,7 +28,7 @@ pub(crate) enum Looked {
     Ends(u64),
 }
 
-/// What a run found that asked whether a line of a copy is marked.
+/// The answer to the question whether any line of a copy is marked.
 pub(crate) struct Scan {
     /// Lines from the first one that may be marked or not.
     pub(crate) lines: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// It, in a number.
+    /// The answer encoded as a number.
     pub(crate) fn value(&self) -> u64 {
         self.lines << 1 | u64::from(self.is_marked)
     }
@@ -49,7 +49,7 @@ impl Scan {
     }
 }
 
-/// What a run looked at, and found.
+/// What a run looked at, and the value found.
 #[derive(Clone, Copy)]
 pub(crate) struct FirstLoad {
     pub(crate) what: Looked,
@@ -64,11 +64,11 @@ pub(crate) struct Footprint {
     loads: Mutex<Vec<FirstLoad>>,
     /// Events of the trace so far.
     events: AtomicU32,
-    /// Lines whose words are fresh once more when recovery is complete.
+    /// Lines whose words become fresh again when recovery is complete.
     again: Mutex<Vec<u64>>,
-    /// Lines that count as marked where it is asked whether one of a copy's is, whatever the image says.
+    /// Lines that count as marked in that question, whatever the image says.
     marked: Mutex<Vec<u64>>,
-    /// What checksums were made of.
+    /// The contents that checksums were made of.
     torn: Mutex<Torn>,
 }
 
@@ -77,12 +77,12 @@ impl Footprint {
         self.events.store(events as u32, Relaxed);
     }
 
-    /// Says which lines have the next load of each word recorded when recovery is complete.
+    /// Sets the lines whose next loads are recorded again when recovery is complete.
     pub(crate) fn mark_again(&self, lines: Vec<u64>) {
         *self.again.lock().unwrap_or_else(PoisonError::into_inner) = lines;
     }
 
-    /// Says which lines count as marked.
+    /// Sets the lines that count as marked.
     pub(crate) fn set_marked(&self, lines: Vec<u64>) {
         *self.marked.lock().unwrap_or_else(PoisonError::into_inner) = lines;
     }
@@ -94,12 +94,12 @@ impl Footprint {
         marked.iter().any(|line| lines.contains(line))
     }
 
-    /// Does something with what checksums were made of.
+    /// Calls `what` with the contents that checksums were made of.
     pub(crate) fn with_torn<R>(&self, what: impl FnOnce(&mut Torn) -> R) -> R {
         what(&mut self.torn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes in what a run found.
+    /// Records what a run found.
     pub(crate) fn record(&self, what: Looked, value: u64) {
         let at = self.events.load(Relaxed);
         let loads = self.loads.lock();
@@ -113,16 +113,16 @@ impl Footprint {
         loads.unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Begins anew; what was recorded.
+    /// Starts over. Returns what was recorded.
     pub(crate) fn take(&self) -> Vec<FirstLoad> {
         self.events.store(0, Relaxed);
         let mut loads = self.loads.lock().unwrap_or_else(PoisonError::into_inner);
-        // The next run will record about as many.
+        // The next run will record about as many loads.
         let room = Vec::with_capacity(loads.len());
         core::mem::replace(&mut *loads, room)
     }
 
-    /// Has the next loads recorded that [`Footprint::mark_again`] was asked for.
+    /// Makes the lines fresh that [`Footprint::mark_again`] was given.
     pub(crate) fn begin_verification(&self, memory: &Memory) {
         let again = self.again.lock();
         for &line in &*again.unwrap_or_else(PoisonError::into_inner) {
@@ -130,7 +130,7 @@ impl Footprint {
         }
     }
 
-    /// What the cache holds, recorded if it is to be.
+    /// The cache's content of a word; the load is recorded if it has to be.
     #[inline(always)]
     pub(crate) fn load(&self, memory: &Memory, word: u64) -> u64 {
         let (value, fresh) = memory.look(word);
@@ -146,7 +146,7 @@ impl Footprint {
         self.record(Looked::Word(word), value);
     }
 
-    /// What the cache holds of words of one line, recorded if they are to be.
+    /// The cache's content of words of one line; the loads are recorded if they have to be.
     pub(crate) fn load_words(
         &self,
         memory: &Memory,
@@ -170,7 +170,7 @@ impl Footprint {
         }
     }
 
-    /// Records loads of everything: the caller looks at all of memory.
+    /// Records a load of every word: the caller looks at all of memory.
     pub(crate) fn load_everything(&self, memory: &Memory) {
         for word in memory.fresh_words() {
             self.load(memory, word);

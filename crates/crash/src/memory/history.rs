@@ -2,7 +2,7 @@
 
 use crate::memory::cells::Line;
 
-/// A content that the line held, and the step of the medium that made it.
+/// A content that the line held, and the step at which the medium made it.
 #[derive(Clone)]
 pub(crate) struct Version {
     pub(crate) step: u64,
@@ -13,8 +13,8 @@ pub(crate) struct Version {
 
 /// The contents of one line since the last one known to be persistent, oldest first.
 ///
-/// Invariant: never empty; the first version is the guaranteed one, the last is what the cache
-/// holds. A crash leaves exactly one of them, any.
+/// Invariant: never empty; the first version is the guaranteed one, the last is the cache's. A crash leaves exactly one
+/// of them; it may be any.
 #[derive(Clone)]
 pub(crate) struct LineHistory {
     versions: Vec<Version>,
@@ -38,8 +38,8 @@ impl LineHistory {
         self.versions.last().expect("a history is never empty")
     }
 
-    /// Makes every version before the last one at or below `step` impossible. Returns whether one
-    /// version is left, so that the line is clean.
+    /// Rules out every version before the last one at or below `step`. Returns whether one version is left, so that the
+    /// line is clean.
     pub(crate) fn guarantee(&mut self, step: u64) -> bool {
         let keep = self
             .versions

@@ -22,7 +22,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// What `memory` holds now.
+    /// The current content of `memory`.
     pub(crate) fn of(memory: &Memory, boots: u64) -> Self {
         let occupied = memory
             .touched()
@@ -69,7 +69,7 @@ impl Image {
         self.len == 0
     }
 
-    /// Bytes of the lines that hold anything but zeros.
+    /// Bytes of the lines that are not all zeros.
     pub fn occupied_bytes(&self) -> u64 {
         let pages = self.pages.iter();
         let lines = pages.flat_map(|(page, _)| (0..PAGE_LINES).map(move |i| page * PAGE_LINES + i));

@@ -1,9 +1,8 @@
-//! `checklookup` on this medium: filters and forwarding table in memory, and what each processor has at hand
-//! (FFCCD, section 4.3).
+//! `checklookup` on this medium: filters and forwarding table in memory, and each processor's buffers (FFCCD, section
+//! 4.3).
 //!
-//! Every simulated thread has a processor of its own. All of it is volatile: a crash leaves nothing, and
-//! whoever recovers installs it anew. Asking is no scheduling point, because no answer changes while
-//! somebody asks.
+//! Every simulated thread has a processor of its own. All of it is volatile: a crash leaves nothing, and recovery
+//! installs it anew. A lookup is no scheduling point, because no answer changes during one.
 
 use firn_hardware::lookup::bloom::Filters;
 use firn_hardware::lookup::counts::LookupCounts;
@@ -13,7 +12,7 @@ use firn_media::{Lookup, Move};
 use firn_units::VirtAddr;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What answers.
+/// The lookup hardware of all threads.
 #[derive(Default)]
 pub(crate) struct Lookups {
     filters: Filters,
@@ -21,12 +20,12 @@ pub(crate) struct Lookups {
     /// By thread.
     processors: Vec<CheckLookup<Places>>,
     pub(crate) counts: LookupCounts,
-    /// Identifies what is installed, whatever its order; zero if nothing is.
+    /// Identifies the installed moves, whatever their order; zero if there are none.
     pub(crate) digest: u64,
 }
 
 impl Lookups {
-    /// Replaces what is in memory.
+    /// Replaces the moves in memory.
     pub(crate) fn install(&mut self, moves: impl Iterator<Item = Move>, sizes: &Sizes) {
         self.digest = 0;
         let digest = &mut self.digest;
@@ -37,14 +36,14 @@ impl Lookups {
         self.filters = Filters::over(self.table.pages(), sizes.filters, sizes.filter_bytes);
     }
 
-    /// Nothing is being moved, and no processor remembers that anything was.
+    /// Ends all moves, and makes every processor forget them.
     pub(crate) fn retire(&mut self) {
         (self.filters, self.table) = (Filters::default(), ForwardingTable::default());
         self.digest = 0;
         self.processors.iter_mut().for_each(CheckLookup::invalidate);
     }
 
-    /// What the thread's processor says.
+    /// The answer of the thread's processor.
     pub(crate) fn ask(&mut self, thread: usize, at: VirtAddr, sizes: &Sizes) -> Lookup {
         while self.processors.len() <= thread {
             self.processors.push(CheckLookup::new(sizes));

@@ -1,4 +1,4 @@
-//! Lines with a mark that only a cache has.
+//! Lines whose mark is only in a cache.
 
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_64;
@@ -6,12 +6,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::memory::cells::{is_mark, line_of};
 use crate::memory::event::Event;
 
-/// Which lines a cache holds with a mark that persistence may not have: what clearing the bitmap does not
-/// reach.
+/// The lines that a cache holds with a mark that may not have reached persistence. Clearing the bitmap does not reach
+/// these marks.
 #[derive(Default)]
 pub(crate) struct MarkedLines {
     dirty: FxHashSet<u64>,
-    /// Write-backs of theirs that no fence followed: thread and line.
+    /// Write-backs of these lines that no fence has followed: thread and line.
     issued: Vec<(u16, u64)>,
 }
 
@@ -44,7 +44,7 @@ impl MarkedLines {
         }
     }
 
-    /// Whether it is one of them.
+    /// Whether `line` is among them.
     pub(crate) fn has(&self, line: u64) -> bool {
         self.dirty.contains(&line)
     }

@@ -1,4 +1,4 @@
-//! What there is: the bytes, the stores that have not reached them yet, and what a crash may leave.
+//! The state of memory: the bytes, the stores that have not reached them yet, and what a crash may leave.
 
 pub(crate) mod buffer;
 pub(crate) mod cells;

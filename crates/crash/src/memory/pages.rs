@@ -1,8 +1,7 @@
-//! The bytes as all threads see them: what the caches hold.
+//! The bytes as all threads see them: the content of the caches.
 //!
-//! Pages exist once they are stored to, so a large window costs nothing. Everything here is
-//! atomic with relaxed order: one OS thread carries all simulated ones, the order between them is
-//! the store buffers' business.
+//! Pages are made when first stored to, so a large window costs nothing. Everything here is atomic with relaxed order:
+//! one OS thread carries all simulated ones, and store buffers govern the order between them.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
@@ -17,7 +16,7 @@ use crate::memory::cells::{
 
 struct Page {
     cells: [AtomicU64; PAGE_CELLS],
-    /// A bit for each cell: whether its next load is to be recorded. What is stored is known.
+    /// A bit for each cell: whether its next load is to be recorded. Stored cells are known.
     fresh: [AtomicU64; PAGE_CELLS.div_ceil(64)],
 }
 
@@ -45,7 +44,7 @@ pub(crate) struct Memory {
     pages: Box<[OnceLock<Box<Page>>]>,
     /// Per frame, whether the device has blocks for it.
     backed: Box<[AtomicBool]>,
-    /// Hash of which frames differ in that from the beginning.
+    /// Hash of the frames whose backing differs from the beginning.
     backing: AtomicU64,
     len: AtomicU64,
 }
@@ -95,7 +94,7 @@ impl Memory {
         }
     }
 
-    /// Has the next load of each word of a line recorded.
+    /// Makes every word of a line fresh: its next load is recorded.
     pub(crate) fn mark_fresh(&self, line: u64) {
         self.set_fresh(line, true);
     }
@@ -111,7 +110,7 @@ impl Memory {
         page.change_fresh(cell_of(mark_of(line)).1, 1, fresh);
     }
 
-    /// The word's load was recorded.
+    /// Marks the word's load as recorded.
     pub(crate) fn clear_fresh_word(&self, word: u64) {
         let (page, cell) = cell_of(word);
         self.page(page).change_fresh(cell, 1, false);

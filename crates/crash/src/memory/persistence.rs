@@ -9,7 +9,7 @@ use crate::memory::event::Event;
 use crate::memory::history::{LineHistory, Version};
 use crate::memory::pages::Memory;
 
-/// Hash of a line at its place; a line of zeros has none, so untouched memory adds nothing.
+/// Hash of a line at its place. The hash of a line of zeros is zero, so untouched memory adds nothing.
 pub(crate) fn line_hash(line: u64, content: &Line) -> u128 {
     if content.iter().all(|&word| word == 0) {
         return 0;
@@ -22,9 +22,9 @@ pub(crate) fn line_hash(line: u64, content: &Line) -> u128 {
     xxh3_128_with_seed(&bytes, mark_of(line) * mark[0] + line)
 }
 
-/// The dirty lines with their histories, and per thread the write-backs that no fence followed.
+/// The dirty lines with their histories, and per thread the write-backs that no fence has followed.
 ///
-/// A line that is in no history is clean: after a crash it holds what the cache holds.
+/// A line without a history is clean: after a crash it holds what the cache holds.
 #[derive(Clone)]
 pub(crate) struct Persistence {
     domain: Domain,
@@ -58,13 +58,13 @@ impl Persistence {
         &self.lines
     }
 
-    /// Takes in an event that has *not* been done to `memory` yet.
+    /// Records an event that has *not* been applied to `memory` yet.
     #[inline]
     pub(crate) fn apply(&mut self, event: &Event, memory: &Memory) {
         match *event {
             Event::Store { word, old, new, .. } => {
                 let line = line_of(word);
-                // A store into a hole that may not last yet does not outlast it.
+                // A store into a hole that is not durable yet is lost if the hole is.
                 let kept = self.domain != Domain::Eadr || self.lines.contains_key(&line);
                 if old != new && kept {
                     self.change(line, memory, |content| content[index_of(word)] = new);

@@ -1,16 +1,15 @@
-//! Contents behind a checksum, told apart no further than the checksum does.
+//! Contents behind a checksum, told apart only as far as the checksum tells them apart.
 //!
-//! A log entry of many lines that a crash has torn is refused whichever of its lines are missing. A run that
-//! recorded all that the checksum covers would have to be made for each of these images, and they are as many
-//! as there are sets of lines. What the checksum was made of was in memory at some time, though: the run needs
-//! to record only the words up to the first that differs from it, and nothing if the checksum belongs to no
-//! content that ever was there, as that of a torn header does. So an entry of so many lines takes about as many
-//! runs.
+//! A log entry of many lines that a crash has torn is refused, whichever of its lines are missing. A run that recorded
+//! everything under the checksum would have to be repeated for each of these images, and there are as many as there are
+//! sets of lines. But the checksum was made of a content that was in memory at some time. So the run needs to record
+//! only the words up to the first that differs from that content, and nothing if the checksum belongs to no content
+//! that was ever there, as with a torn header. So the number of runs grows like the number of an entry's lines.
 //!
-//! This rests on checksums being injective on the contents that lines can have, which 64 bits are but for one
-//! in 2^64 pairs; [`crate::Exploration::EachWord`] does not rest on it. A recovery may make a checksum, too: where
-//! one of an earlier life has stored, all is recorded. What the run itself has stored it knows; a checksum that
-//! it made itself is of words that it has looked at.
+//! This relies on checksums being injective on the contents that lines can have; 64 bits are, except for one in 2^64
+//! pairs. [`crate::Exploration::EachWord`] does not rely on it. A recovery may make a checksum, too: where an earlier
+//! life's recovery has stored, everything is recorded. The run knows its own stores, and a checksum that it made itself
+//! covers words that it has looked at.
 
 use core::ops::RangeInclusive;
 use firn_units::WORD_BYTES;
@@ -29,22 +28,22 @@ struct Store {
     new: u64,
 }
 
-/// What there was in memory while the execution ran.
+/// What was in memory while the execution ran.
 #[derive(Default)]
 pub(crate) struct Torn {
     /// Its stores in their order.
     stores: Vec<Store>,
-    /// Lines that recoveries store to, and the fewest crashes in recovery after which an image may show it:
-    /// what a checksum there was made of may have been in memory in one of them only.
+    /// Lines that recoveries store to, each with the fewest crashes in recovery after which an image may show it. The
+    /// content behind a checksum there may have been in memory only during a recovery.
     rewritten: FxHashMap<u64, u32>,
     /// Lines whose loads may have gone unrecorded.
     spared: Vec<RangeInclusive<u64>>,
-    /// Crashes in recovery before the run that goes on; none while nothing may be left unrecorded.
+    /// Crashes in recovery before the current run; `None` while everything must be recorded.
     depth: Option<u32>,
 }
 
 impl Torn {
-    /// Begins with an execution.
+    /// Starts over with an execution.
     pub(crate) fn begin(&mut self, trace: &[Event]) {
         *self = Self::default();
         for event in trace {
@@ -62,8 +61,8 @@ impl Torn {
         }
     }
 
-    /// Takes in that images after `depth` crashes in recovery may show a recovery's stores to a line. Returns
-    /// whether runs on them may have left loads of it unrecorded.
+    /// Records that images after `depth` crashes in recovery may show a recovery's stores to a line. Returns whether
+    /// runs on them may have left loads of it unrecorded.
     pub(crate) fn rewrite(&mut self, line: u64, depth: u32) -> bool {
         let from = self.rewritten.entry(line).or_insert(u32::MAX);
         let news = depth < *from;
@@ -71,17 +70,17 @@ impl Torn {
         news && self.spared.iter().any(|lines| lines.contains(&line))
     }
 
-    /// Says how many crashes in recovery there were before the run that begins, or that no run goes on.
+    /// Sets the number of crashes in recovery before the run that begins; `None` when no run is active.
     pub(crate) fn set_depth(&mut self, depth: Option<u32>) {
         self.depth = depth;
     }
 
-    /// Whether a run goes on of which not everything need be recorded.
+    /// Whether the current run need not record everything.
     pub(crate) fn spares(&self) -> bool {
         self.depth.is_some()
     }
 
-    /// Whether what these lines held is known for all images of the run that goes on.
+    /// Whether the former contents of these lines are known for all images of the current run.
     pub(crate) fn knows(&self, mut lines: RangeInclusive<u64>) -> bool {
         let is_rewritten =
             |line, depth| self.rewritten.get(&line).is_some_and(|&from| from <= depth);
@@ -89,15 +88,15 @@ impl Torn {
             .is_some_and(|depth| !lines.any(|line| is_rewritten(line, depth)))
     }
 
-    /// Says that loads of these lines may go unrecorded.
+    /// Notes that loads of these lines may go unrecorded.
     pub(crate) fn spare(&mut self, lines: RangeInclusive<u64>) {
         if !self.spared.contains(&lines) {
             self.spared.push(lines);
         }
     }
 
-    /// The content of the words from `first` on at the time at which `is_whole` held for it, if it ever did.
-    /// They hold `now` where the execution did not store.
+    /// The content of the words from `first` on at a time when `is_whole` held for it, if it ever did. Words that the
+    /// execution never stored to hold `now`.
     pub(crate) fn whole(
         &self,
         first: u64,

@@ -1,6 +1,6 @@
-//! A sequence of decisions, enumerated depth first within a bound of costs.
+//! A sequence of decisions, enumerated depth first within a bound on cost.
 
-/// One decision: what its options cost and which was taken.
+/// One decision: the costs of its options, and the option taken.
 #[derive(Clone, Debug)]
 struct Decision {
     costs: Vec<u32>,
@@ -34,7 +34,7 @@ impl Choices {
         pick
     }
 
-    /// What was picked, without the first options that end it.
+    /// The options picked, without the trailing first options.
     pub(crate) fn picked(&self) -> Vec<u32> {
         let mut picks: Vec<u32> = self.made.iter().map(|decision| decision.pick).collect();
         while picks.last() == Some(&0) {

@@ -3,7 +3,7 @@
 use crate::schedule::policy::Schedule;
 use crate::schedule::run::RunOutcome;
 
-/// What an enumeration of interleavings covered.
+/// The coverage of an enumeration of interleavings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interleavings {
     /// Executions made.
@@ -14,11 +14,10 @@ pub struct Interleavings {
     pub failure: Option<(String, Schedule)>,
 }
 
-/// Calls `run` with one schedule after the other, until it fails or all executions with at most
-/// `bound` preemptions, delayed stores and partial drains were made. `u32::MAX` is every behaviour
-/// that x86-TSO has.
+/// Calls `run` with one schedule after the other, until it fails or all executions with at most `bound` preemptions,
+/// delayed stores and partial drains were made. `u32::MAX` allows every behaviour of x86-TSO.
 ///
-/// `run` makes a fresh medium, hands the schedule to [`crate::Crash::run`] and judges the result.
+/// `run` makes a fresh medium, passes the schedule to [`crate::Crash::run`] and judges the result.
 pub fn interleavings(
     bound: u32,
     max_executions: u64,

@@ -1,4 +1,4 @@
-//! Who goes next: the policies that runs are interleaved by, and what runs come to.
+//! Which thread goes next: the policies that interleave runs, and the results of runs.
 
 pub(crate) mod choices;
 pub(crate) mod interleave;

@@ -1,7 +1,7 @@
-//! Who goes next: the policies that a run is interleaved by.
+//! Which thread goes next: the policies that interleave a run.
 //!
-//! At every memory event of a simulated thread the scheduler chooses between going on, switching
-//! to another thread, and letting a store leave a buffer.
+//! At every memory event of a simulated thread the scheduler chooses between going on, switching to another thread, and
+//! letting a store leave a buffer.
 
 use crate::schedule::choices::Choices;
 use crate::schedule::turns::{Turn, Turns};
@@ -34,17 +34,17 @@ pub enum Schedule {
         /// Preemptions, delayed stores and partial drains allowed.
         bound: u32,
     },
-    /// A thread runs until it waits or ends, but for the turns, by ascending points. Then whoever was
-    /// interrupted last goes on. No store is delayed.
+    /// A thread runs until it waits or ends, except at the turns, which ascend by point. After a turn's thread waits or
+    /// ends, the thread that was interrupted last continues. No store is delayed.
     Turns(Vec<Turn>),
-    /// Whatever [`crate::Crash::set_schedule`] said last; the explorer and the swarm say it.
+    /// The schedule set by the last [`crate::Crash::set_schedule`]; the explorer and the swarm set it.
     Inherited,
 }
 
 /// One point in this many switches, under [`Schedule::Random`].
 const SWITCH_ONE_IN: u8 = 4;
-/// Priorities change within a range of steps that is drawn too, by its binary logarithm, so that
-/// short runs and long ones see changes.
+/// Priorities change within a range of steps. The range is drawn too, by its binary logarithm, so that both short and
+/// long runs see changes.
 const CHANGE_WITHIN_LOG: core::ops::Range<u32> = 3..16;
 
 enum Policy {
@@ -60,11 +60,11 @@ enum Policy {
     Turns(Turns),
 }
 
-/// A policy with its randomness.
+/// A policy with its source of randomness.
 pub(crate) struct Scheduler {
     policy: Policy,
     random: fastrand::Rng,
-    /// One point in this many lets a waiting store out.
+    /// One point in this many drains a waiting store.
     drain_one_in: u8,
 }
 
@@ -108,7 +108,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether a store stays in its empty buffer for now.
+    /// Whether a store stays for now in a buffer that was empty.
     pub(crate) fn hold(&mut self) -> bool {
         match &mut self.policy {
             Policy::Sequential | Policy::Turns(_) => false,
@@ -197,7 +197,7 @@ fn random_drain(random: &mut fastrand::Rng, one_in: u8, view: &View<'_>) -> Opti
     })
 }
 
-/// Going on is free, so is emptying a held buffer; a preemption or a partial drain costs one.
+/// Continuing is free, and so is emptying a held buffer; a preemption or a partial drain costs one.
 fn choose(choices: &mut Choices, view: &View<'_>) -> Action {
     let mut actions = Vec::with_capacity(8);
     let mut costs = Vec::with_capacity(8);

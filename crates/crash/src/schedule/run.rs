@@ -1,15 +1,15 @@
-//! What a run came to.
+//! The result of a run.
 
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum RunEnd {
     /// Every thread ended.
     Finished,
-    /// The medium died at the event it was told to die before.
+    /// The medium died before the event at which it was told to die.
     Crashed,
     /// Every thread waits, and nothing changes.
     Deadlock,
-    /// More steps than the options allow.
+    /// The run took more steps than the options allow.
     StepLimit,
 }
 
@@ -18,11 +18,11 @@ pub enum RunEnd {
 pub struct ThreadPanic {
     /// Number of the thread.
     pub thread: usize,
-    /// What it said.
+    /// Its panic message.
     pub message: String,
 }
 
-/// What a run came to. Equal for equal seeds.
+/// The result of a run. Equal for equal seeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOutcome {
     /// How it ended.

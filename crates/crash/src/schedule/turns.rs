@@ -1,23 +1,23 @@
-//! A schedule of few switches, each at a point that is said.
+//! A schedule of few switches, each at a given point.
 
 use crate::schedule::view::{Action, View};
 
-/// After so many scheduling points of a run a thread interrupts the one that runs.
+/// After this many scheduling points of a run, a thread interrupts the running one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Turn {
-    /// Scheduling points before, of all threads.
+    /// Scheduling points before it, of all threads.
     pub after: u64,
-    /// Who goes on then. If it cannot, nothing happens.
+    /// The thread that runs then. If it cannot run, nothing happens.
     pub thread: usize,
 }
 
-/// Where a run is in its turns.
+/// Progress of a run through its turns.
 pub(crate) struct Turns {
     turns: Vec<Turn>,
-    /// Of these, how many are over.
+    /// Number of turns that are over.
     over: usize,
-    /// Who goes when the running thread waits or ends: the last one first. Who was interrupted comes
-    /// last; who waits comes first, so that those who wait for each other do not keep others out.
+    /// The threads to run when the current one waits or ends: the last one first. An interrupted thread is put last; a
+    /// waiting one is put first, so that threads that wait for each other do not keep others out.
     next: Vec<usize>,
 }
 

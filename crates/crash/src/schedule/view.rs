@@ -1,18 +1,18 @@
-//! What a policy sees, and what it can say.
+//! The view of a policy, and the actions it can choose.
 
-/// What a scheduler may choose from.
+/// The choices of a scheduler.
 pub(crate) struct View<'a> {
     /// Scheduling points of the run so far.
     pub(crate) point: u64,
-    /// The thread at a scheduling point, unless it cannot go on.
+    /// The thread at a scheduling point, unless it cannot continue.
     pub(crate) current: Option<usize>,
-    /// Threads that can go on, ascending, the current one among them.
+    /// Threads that can continue, ascending, including the current one.
     pub(crate) runnable: &'a [usize],
-    /// Threads whose buffers hold something, with how much.
+    /// Threads with entries in their buffers, with the number of entries.
     pub(crate) buffered: &'a [(usize, usize)],
 }
 
-/// What a scheduler chose.
+/// A scheduler's choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
     Run(usize),

@@ -1,5 +1,5 @@
-//! Does the exploration that does not tell apart which lines of a copy reached persistence find what trying each
-//! image finds?
+//! Does the exploration that does not tell apart which lines of a copy reached persistence find everything that trying
+//! each image finds?
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ const COPIES: [(VirtAddr, VirtAddr, u64); 2] = [
     (VirtAddr(0), VirtAddr(1024), 3),
     (VirtAddr(512), VirtAddr(1536), 2),
 ];
-/// A log of one change: where, what, whether.
+/// A log of one change: its address, its value, and whether it is valid.
 const LOG: VirtAddr = VirtAddr(2048);
 
 /// What a recovery concluded, and what was acknowledged.
@@ -48,7 +48,7 @@ fn copy_line(crash: &Crash, seed: u64, from: VirtAddr, to: VirtAddr) {
     }
 }
 
-/// Copies, in any order of the lines, with changes behind that are logged.
+/// Copies, with their lines in any order, followed by logged changes.
 fn program(crash: &Crash, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     for (from, to, count) in COPIES {
@@ -78,7 +78,7 @@ fn program(crash: &Crash, seed: u64) {
     }
 }
 
-/// Completes what arrived in part, or is named by the log; then does what the log says.
+/// Completes copies that arrived in part or are named by the log; then applies the log.
 fn recover(crash: &Crash, seed: u64) -> Vec<u64> {
     let logged = crash.load_u64(LOG);
     let mut seen = Vec::new();
@@ -169,7 +169,7 @@ fn the_outcomes_are_those_of_each_image() {
     assert!(joined < each && images > 10_000);
 }
 
-/// A line that is completed with something else than it would have held is told from one that was there.
+/// A line that is completed with other content than it would have held is told apart from one that had arrived.
 #[test]
 fn a_wrong_completion_is_found() {
     let (from, to, count) = COPIES[0];

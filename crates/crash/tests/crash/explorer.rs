@@ -1,4 +1,4 @@
-//! Does the explorer visit exactly the legal crash states, each once, and say when it did not?
+//! Does the explorer visit exactly the legal crash states, each once, and report when it did not?
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -131,7 +131,7 @@ fn memory_is_as_before_after_each_check() {
     report.expect_clean();
 }
 
-/// One thread publishes x; the other makes y from what it saw and acknowledges.
+/// One thread publishes x; the other computes y from the x it saw, and acknowledges y.
 fn publish_and_use(crash: &Crash, flush_what_was_read: bool) {
     let (x, y) = (VirtAddr(0), VirtAddr(64));
     let (one, other) = (crash.clone(), crash.clone());

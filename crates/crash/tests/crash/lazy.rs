@@ -20,7 +20,7 @@ const WORDS: [VirtAddr; 7] = [
     VirtAddr(192),
 ];
 
-/// What a check saw: its loads that chose its way and its result, and what was acknowledged.
+/// What a check saw: the loads that decided its course, its result, and what was acknowledged.
 type Outcome = (Vec<u64>, u64);
 
 fn random_operations(crash: &Crash, random: &mut fastrand::Rng, steps: u64) {
@@ -40,7 +40,7 @@ fn random_operations(crash: &Crash, random: &mut fastrand::Rng, steps: u64) {
     }
 }
 
-/// A recovery whose way depends on what it loads: each load draws the next steps.
+/// A recovery whose course depends on its loads: each load draws the next steps.
 fn random_recovery(crash: &Crash, seed: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut seen = Vec::new();
@@ -69,7 +69,7 @@ fn random_recovery(crash: &Crash, seed: u64) -> Vec<u64> {
     seen
 }
 
-/// Loads a bit more than recovery saw: directly, in a simulated thread, from an image.
+/// Loads somewhat more than recovery saw: directly, in a simulated thread, from an image.
 fn look(crash: &Crash, words: usize, seed: u64) -> Vec<u64> {
     let words = WORDS.into_iter().take(words);
     match seed % 8 {
@@ -113,7 +113,7 @@ fn explorer<'a>(
     )
 }
 
-/// An exploration in two stages: the second one knows what the first kept, and looks at what it left.
+/// An exploration in two stages: the second knows what the first kept, and looks at the memory it left.
 fn staged<'a>(
     options: ExploreOptions,
     seed: u64,
@@ -128,7 +128,7 @@ fn staged<'a>(
         move |crash, state| {
             let kept = random_recovery(&crash, seed).first().copied().unwrap_or(9);
             if !crash.goes_on(kept << 32 | state.note(0)) {
-                // A run that stops here may look around; nobody learns of it.
+                // A run that stops here may still load; the loads must have no effect.
                 look(&crash, 3, 7);
                 return Ok(());
             }

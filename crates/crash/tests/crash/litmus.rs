@@ -14,7 +14,7 @@ use firn_units::VirtAddr;
 enum Op {
     Store(usize),
     Load(usize),
-    /// A locked instruction elsewhere.
+    /// A locked instruction on another location.
     Locked,
     Fence,
 }
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-/// Runs the threads once; what they loaded, thread by thread.
+/// Runs the threads once. Returns what they loaded, thread by thread.
 fn once(
     threads: &[&[Op]],
     volatile: bool,
@@ -76,12 +76,12 @@ fn once(
     (loaded, outcome)
 }
 
-/// Everything the threads can load.
+/// Every result that the threads can load.
 fn behaviours(threads: &[&[Op]]) -> BTreeSet<Vec<u64>> {
     behaviours_within(u32::MAX, threads)
 }
 
-/// Everything the threads can load with so many preemptions, delayed stores and partial drains.
+/// Every result that the threads can load with at most `bound` preemptions, delayed stores and partial drains.
 fn behaviours_within(bound: u32, threads: &[&[Op]]) -> BTreeSet<Vec<u64>> {
     let [persistent, volatile] = [false, true].map(|volatile| {
         let mut found = BTreeSet::new();
@@ -171,8 +171,8 @@ fn independent_readers_agree_on_the_order_of_writes() {
     assert!(found.contains(&vec![1, 0, 0, 0]));
 }
 
-/// A store to some bytes of a word is one step: it takes none of the others back, whatever the order, and its own
-/// thread sees it at once beside what others have stored.
+/// A store to some bytes of a word is one step: it reverts none of the other bytes, whatever the order, and its own
+/// thread sees it at once beside other threads' stores.
 #[test]
 fn stores_to_parts_of_a_word_keep_each_other() {
     let mut seen = BTreeSet::new();

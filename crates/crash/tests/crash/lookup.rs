@@ -1,4 +1,4 @@
-//! Does the medium's `checklookup` say what it was told, of every thread, and nothing after a crash?
+//! Does the medium's `checklookup` answer from what was installed, for every thread, and forget it all in a crash?
 
 use firn_crash::{
     Crash, CrashOptions, ExploreOptions, Explorer, Job, LookupCounts, LookupSizes, Schedule,
@@ -19,7 +19,7 @@ fn with_lookup(sizes: LookupSizes) -> CrashOptions {
     }
 }
 
-/// Of one object at the start of a page.
+/// A move of one object at the start of a page.
 fn one_of(page: u64, to: u64) -> Move {
     let (from, to) = (VirtAddr(page * FRAME_BYTES), VirtAddr(to));
     Move { from, to }
@@ -96,7 +96,7 @@ fn a_crash_leaves_nothing_of_it() {
         crash.persist(VirtAddr(0), 8);
     };
     let check = move |crash: Crash, _: &_| {
-        // What recovery installs is gone at the next crash, too.
+        // The entries that recovery installs are lost at the next crash, too.
         let found = lookups(&crash).check_lookup(one.from);
         lookups(&crash).install_lookup(&mut [one].into_iter());
         crash.store_u64(VirtAddr(64), crash.load_u64(VirtAddr(0)));

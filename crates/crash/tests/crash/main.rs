@@ -1,4 +1,4 @@
-//! Does memory that can crash leave what it may, do simulated threads do what x86 does, and does the explorer miss nothing?
+//! Does crashing memory leave only legal images, do simulated threads behave like x86, is the explorer complete?
 
 mod completion;
 mod explorer;

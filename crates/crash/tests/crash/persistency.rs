@@ -239,7 +239,7 @@ fn a_locked_instruction_on_a_volatile_word_does_what_its_name_says() {
     assert_eq!((words.load(0), words.load(1)), (0, 9));
 }
 
-/// Lines beyond the end are in no image: they are gone with it, and have no blocks.
+/// Lines beyond the end are in no image: they are removed with the tail, and have no blocks.
 #[test]
 fn a_truncated_tail_is_in_no_image_and_gives_its_blocks_back() {
     let crash = medium(Domain::Adr);
@@ -269,7 +269,7 @@ fn an_image_occupies_the_lines_that_hold_anything() {
     assert_eq!(crash.kill_image().occupied_bytes(), 2 * LINE_BYTES);
 }
 
-/// Whoever waits until a time looks at the clock, and gets there.
+/// A thread that waits until a time keeps reading the clock, and gets there.
 #[test]
 fn the_clock_goes_on_with_each_look() {
     let crash = medium(Domain::Adr);

@@ -1,7 +1,7 @@
-//! Do right protocols pass, and is every planted fault found?
+//! Do correct protocols pass, and is every planted fault found?
 //!
-//! Two words in two lines must always be equal after recovery, and hold the last acknowledged
-//! value or the one in flight.
+//! Two words in two lines must always be equal after recovery, and hold either the last acknowledged value or the one
+//! in flight.
 
 use firn_crash::Exploration::{self, Eager, Lazy};
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Report, SwarmOptions};
@@ -17,7 +17,7 @@ const OLD: [VirtAddr; 2] = [VirtAddr(192), VirtAddr(256)];
 const ENTRY: [VirtAddr; 4] = [VirtAddr(192), VirtAddr(200), VirtAddr(256), VirtAddr(264)];
 const ROUNDS: u64 = 3;
 
-/// What can be left out or done wrong.
+/// A step that can be left out or done wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     Nothing,
@@ -270,7 +270,7 @@ const REDO_FAULTS: [Fault; 10] = [
     NoChecksum,
     RecoveryRetiresFirst,
 ];
-/// Seen only if recovery is crashed.
+/// Found only if recovery is crashed.
 const RECOVERY_FAULTS: [Fault; 4] = [
     RecoveryWriteBack(0),
     RecoveryWriteBack(1),
@@ -292,8 +292,7 @@ fn right_protocols_pass_everywhere() {
     }
 }
 
-/// Courses of the check and distinct crash states after the undo log's rounds, two crashes in
-/// recovery included.
+/// Courses of the check, and distinct crash states, after the undo log's rounds, including two crashes in recovery.
 const UNDO_STATES: [u64; 2] = [15, 25];
 /// Courses and crash states after the redo log's rounds.
 const REDO_STATES: [u64; 2] = [55, 52];
@@ -309,7 +308,7 @@ fn every_planted_fault_is_found() {
     }
 }
 
-/// There is a finding, and its line replays it.
+/// Expects a finding, and that its line replays it.
 fn expect_found(explorer: &Explorer<'_>, report: &Report, protocol: Protocol, fault: Fault) {
     let finding = report
         .findings

@@ -1,4 +1,4 @@
-//! Does the scheduler find the races that are there, and none that are not?
+//! Does the scheduler find the races that exist, and no others?
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn an_unlocked_counter_loses_an_update() {
     );
 }
 
-/// A schedule in which the second thread interrupts the first after so many points.
+/// A schedule in which the second thread interrupts the first after this many points.
 fn interrupted(after: u64) -> Schedule {
     Schedule::Turns(vec![Turn { after, thread: 2 }])
 }
@@ -114,8 +114,8 @@ fn a_counter_by_exchange_loses_none() {
     assert!(report.executions > 50, "{report:?}");
 }
 
-/// Rule T1: a mutator enters by setting its flag and looking at the stop flag; a stopper sets the
-/// stop flag and looks at the mutator's. Fails if both are in.
+/// Rule T1: a mutator enters by setting its flag and checking the stop flag; a stopper sets the stop flag and checks
+/// the mutator's. Fails if both are in.
 fn enter_and_stop(schedule: Schedule, enter: fn(&CrashWords)) -> Result<RunOutcome, String> {
     let crash = medium();
     let words = Arc::new(crash.words(2));

@@ -38,13 +38,13 @@ fn a_line_that_was_written_back_is_cleared() {
     }
 }
 
-/// F6: the cache holds its mark still.
+/// F6: the cache still holds its mark.
 #[test]
 fn a_line_that_was_not_says_so_again() {
     assert!(relocated_and_cleared(Domain::Adr, false));
 }
 
-/// A line reaches persistence where it is stored: no cache holds a mark that is to come.
+/// A line reaches persistence where it is stored: no cache holds a mark that could still arrive.
 #[test]
 fn where_caches_persist_nothing_says_so_again() {
     for domain in [Domain::Eadr, Domain::Process] {

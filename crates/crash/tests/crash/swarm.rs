@@ -1,4 +1,4 @@
-//! Do long random runs of several threads find what only a race and a crash together show?
+//! Do long random runs of several threads find faults that only a race and a crash together show?
 
 use std::sync::Arc;
 

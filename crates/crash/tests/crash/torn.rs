@@ -1,5 +1,5 @@
-//! Does the exploration that looks at torn entries no further than their checksum does find what trying
-//! each image finds?
+//! Does the exploration that looks at torn entries only as far as their checksum does find everything that trying each
+//! image finds?
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Stores an entry: the header first, as a heap does that reuses a slot, or last.
+/// Stores an entry: the header first, as a heap does when it reuses a slot, or last.
 fn append(crash: &Crash, slot: VirtAddr, number: u64, payload: &[u64], header_first: bool) {
     let header = [
         number,
@@ -69,7 +69,7 @@ fn entries(crash: &Crash, seed: u64) {
             crash.note(number);
         }
         match random.u8(..6) {
-            // What a checksum does not know of.
+            // A word that no checksum covers.
             0 => crash.store_u64(slot + 8 * random.u64(3..9), random.u64(..3)),
             1 => crash.store_u64(slot, 0),
             2 => crash.discard(VirtAddr(slot.bytes() & !63), 128).unwrap(),
@@ -96,8 +96,8 @@ fn load(crash: &Crash, slot: VirtAddr) -> Option<Vec<u64>> {
     whole.then(|| words.collect())
 }
 
-/// Stores at home what the slots hold; by the seed, it takes entries away afterwards, spoils them, or writes
-/// new ones where they were.
+/// Stores at home what the slots hold; then, depending on the seed, removes entries, corrupts them, or writes new ones
+/// in their places.
 fn recover(crash: &Crash, seed: u64) -> Vec<u64> {
     let mut seen = Vec::new();
     for slot in SLOTS {
@@ -117,12 +117,12 @@ fn recover(crash: &Crash, seed: u64) -> Vec<u64> {
             _ => continue,
         }
         crash.persist(slot, 64);
-        // What this run stored itself.
+        // Stored by this run itself.
         seen.extend(load(crash, slot).unwrap_or_default());
     }
     crash.end_of_recovery();
     seen.push(crash.load_u64(HOME));
-    // Recovered again in the same life.
+    // Recovered again in this life.
     seen.extend(load(crash, SLOTS[1]).unwrap_or_default());
     seen
 }
@@ -147,7 +147,7 @@ fn options(
     }
 }
 
-/// What recoveries of one program come to.
+/// The results of recoveries of one program.
 fn outcomes(options: ExploreOptions, seed: u64) -> (BTreeSet<Outcome>, Report) {
     let found = RefCell::<BTreeSet<Outcome>>::default();
     let explorer = Explorer::new(
@@ -189,7 +189,7 @@ fn the_outcomes_are_those_of_each_image() {
                 assert_eq!(found, expected, "{seed}");
                 (torn, each) = (torn + report.states, each + whole.states);
             }
-            // Each image by itself, where there are few.
+            // Every image is tried where there are few.
             let explore = |exploration| outcomes(options(domain, failure, exploration, 0), seed);
             let (found, report) = explore(Exploration::Lazy);
             if report.images < 20_000 {
@@ -230,7 +230,7 @@ fn a_torn_entry_of_many_lines_takes_few_runs() {
     assert!(report.states < 200, "{report}");
 }
 
-/// A check that is no checksum of its content, but true of many, is not relied upon where it holds.
+/// A check that is not a checksum of its content, but holds for many contents, is not relied upon where it holds.
 #[test]
 fn what_is_let_through_is_looked_at() {
     for exploration in [Exploration::Lazy, Exploration::EachWord] {

@@ -12,7 +12,7 @@ const EMPTY: &str = "░";
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) figure: String,
-    /// How long the bar is, between 0 and 1.
+    /// Length of the bar, between 0 and 1.
     pub(super) share: Option<f64>,
     pub(super) color: Color,
 }
@@ -37,8 +37,7 @@ impl Row {
     }
 }
 
-/// Draws rows below each other, as many as there is room for, with their figures in one column and
-/// their bars in another.
+/// Draws rows below each other, as many as fit, with their figures in one column and their bars in another.
 pub(super) fn rows(rows: &[Row], area: Rect, buffer: &mut Buffer) {
     let width = |text: &str| text.chars().count() as u16;
     let names = rows.iter().map(|row| width(&row.name)).max().unwrap_or(0);
@@ -55,7 +54,7 @@ pub(super) fn rows(rows: &[Row], area: Rect, buffer: &mut Buffer) {
         let at = at.saturating_add(figures + 1);
         let room = usize::from(area.right().saturating_sub(at));
         if let Some(share) = row.share {
-            // What is more than nothing is seen.
+            // Any amount above zero is visible.
             let full = match (share * room as f64).round() as usize {
                 0 if share > 0.0 => room.min(1),
                 full => full.min(room),

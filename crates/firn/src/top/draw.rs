@@ -1,4 +1,4 @@
-//! What fits where.
+//! The layout of the panels.
 
 use firn_tools::top::{Condition, Scene};
 use ratatui::buffer::Buffer;
@@ -10,14 +10,13 @@ use ratatui::widgets::Widget;
 use super::bar::rows;
 use super::panels;
 
-/// The least terminal on which every panel has its place; on a smaller one the main figures stand below
-/// each other.
+/// The smallest terminal that has room for every panel; on a smaller one the main figures stand below each other.
 const LEAST_COLUMNS: u16 = 76;
 const LEAST_LINES: u16 = 22;
-/// Lines from which on panels get more than they need.
+/// From this many lines on, panels get more than they need.
 const ROOMY_LINES: u16 = 30;
 
-/// Draws what was seen, on whatever room there is.
+/// Draws the scene in whatever room there is.
 pub(super) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let area = area.intersection(buffer.area);
     if area.is_empty() {
@@ -76,7 +75,7 @@ fn title(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     };
     let stat = &scene.stat;
     let what = format!("{} ({}), {}", stat.layout, stat.kind, stat.backing);
-    // What is said of the pool matters more than the folders it lies in.
+    // The pool's state matters more than the path to it.
     let name = scene.pool.rsplit('/').next().unwrap_or_default();
     let said = [&scene.pool, &condition, &what].map(|text| text.chars().count());
     let shown = match said.iter().sum::<usize>() + 4 > usize::from(area.width) {

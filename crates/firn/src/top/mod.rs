@@ -50,13 +50,13 @@ fn print(watch: &Watch, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-/// Draws until a key ends it. The terminal is as before, whatever is returned.
+/// Draws until a key ends it. The terminal is restored, whatever is returned.
 fn live(watch: &mut Watch, interval: Duration) -> io::Result<()> {
     let mut screen = Screen::open()?;
     let mut next = Instant::now() + interval;
     loop {
         screen.draw(watch.scene())?;
-        // A resized terminal is an event too, and is drawn on again.
+        // Resizing the terminal is an event too, and the next iteration redraws.
         if event::poll(next.saturating_duration_since(Instant::now()))? {
             match event::read()? {
                 Event::Key(key) if ends(&key) => return Ok(()),

@@ -1,4 +1,4 @@
-//! What stands in which part of the terminal.
+//! The contents of the panels.
 
 use firn_tools::figures::ms as ms_of_ns;
 use firn_tools::top::{Change, Scene, few};
@@ -12,13 +12,13 @@ use ratatui::widgets::{Block, Sparkline, Widget};
 use super::bar::{Row, rows};
 use crate::figures::{bytes, count, ratio};
 
-/// Ratio up to which the pages are dense, and above which the default collector begins.
+/// Ratio up to which pages count as dense; above it the default collector begins.
 const DENSE: f64 = 1.25;
 const SPARSE: f64 = 1.5;
-/// What ratios are drawn with: a sparkline takes whole numbers.
+/// Scale of ratios for a sparkline, which takes whole numbers.
 const SPARK_STEPS: f64 = 1000.0;
 
-/// Draws the frame of a panel; returns what is left in it.
+/// Draws the frame of a panel. Returns the area inside.
 fn framed(name: &'static str, area: Rect, buffer: &mut Buffer) -> Rect {
     let block = Block::bordered().title(Line::styled(format!(" {name} "), Style::new().bold()));
     let inner = block.inner(area);
@@ -44,7 +44,7 @@ pub(super) fn occupancy(scene: &Scene, area: Rect, buffer: &mut Buffer) {
         true => format!("ratio on 2 MiB pages, {least:.2} to {most:.2}"),
         false => "no objects".to_owned(),
     };
-    // From one on, the least possible: below it there is nothing to see.
+    // Drawn as the distance from one, the least possible ratio.
     let above_one = scene.moments.iter().map(|moment| {
         let ratio = moment.ratio_2m?;
         Some(((ratio - 1.0).max(0.0) * SPARK_STEPS) as u64)
@@ -84,7 +84,7 @@ fn color(ratio: Option<f64>) -> Color {
     }
 }
 
-/// A caption and a small picture of what was seen, the latest at the right.
+/// A caption and a sparkline of what was seen, the latest at the right.
 fn spark(caption: &str, values: Vec<Option<u64>>, area: Rect, buffer: &mut Buffer) {
     let [above, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     Line::styled(caption, Style::new().dim()).render(above, buffer);
@@ -143,13 +143,13 @@ fn throughput_rows(scene: &Scene) -> Vec<Row> {
     ]
 }
 
-/// A rate, or a dash where there is none: after the first look, and where the pool is out of sight.
+/// A rate, or a dash where there is none: after the first look, and while the pool cannot be read.
 fn per_second(scene: &Scene, rate: impl Fn(&Change) -> String) -> String {
     let rate = scene.change.as_ref().map(rate);
     rate.map_or_else(|| "- /s".to_owned(), |rate| format!("{rate} /s"))
 }
 
-/// What the collector does.
+/// The collector's work.
 pub(super) fn collector(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let inner = framed("collector", area, buffer);
     let did = &scene.stat.collector;
@@ -176,7 +176,7 @@ pub(super) fn collector(scene: &Scene, area: Rect, buffer: &mut Buffer) {
         Row::new(name, time).with_bar(step.ms, all, Color::Magenta)
     });
     let steps: Vec<Row> = steps.collect();
-    // The steps are not cut off; where lines are short, the last of the others are.
+    // The steps are never cut off; if there are few lines, the last of the other figures are.
     let [above, below] =
         Layout::vertical([Constraint::Fill(1), Constraint::Length(steps.len() as u16)])
             .areas(inner);
@@ -194,7 +194,7 @@ fn now(scene: &Scene) -> String {
     format!("{state}; {} cycles (+{more})", count(cycles))
 }
 
-/// How long the program stood.
+/// How long the collector stopped the program.
 pub(super) fn stops(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let inner = framed("program stops", area, buffer);
     let stops = &scene.stat.collector.stops;
@@ -222,7 +222,7 @@ pub(super) fn stops(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     );
 }
 
-/// Stops by their length, a bar each.
+/// Stops by length, one bar each.
 fn lengths(histogram: &[StopBucket], lines: usize) -> Vec<Row> {
     let buckets = few(histogram, lines);
     let most = buckets.iter().map(|bucket| bucket.count).max();
@@ -252,7 +252,7 @@ fn time(ns: u64) -> String {
     }
 }
 
-/// The types that take most.
+/// The types that take the most bytes.
 pub(super) fn types(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let inner = framed("types by bytes", area, buffer);
     let mut types: Vec<_> = scene.stat.types.iter().collect();
@@ -266,7 +266,7 @@ pub(super) fn types(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     rows(&shown, inner, buffer);
 }
 
-/// What befell the pool, the latest first.
+/// Incidents of the pool, the latest first.
 pub(super) fn incidents(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let inner = framed("events", area, buffer);
     let told: Vec<Row> = scene

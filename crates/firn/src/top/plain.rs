@@ -1,4 +1,4 @@
-//! The picture as text.
+//! The screen as text.
 
 use firn_tools::top::Scene;
 use ratatui::buffer::Buffer;
@@ -6,10 +6,10 @@ use ratatui::layout::Rect;
 
 use super::draw::draw;
 
-/// Columns and lines of the picture.
+/// Columns and lines of the screen.
 const AREA: Rect = Rect::new(0, 0, 100, 34);
 
-/// The lines of the picture, without colours and without blanks at their ends.
+/// The lines of the screen, without colours and without trailing blanks.
 pub(super) fn lines(scene: &Scene) -> Vec<String> {
     let mut buffer = Buffer::empty(AREA);
     draw(scene, AREA, &mut buffer);

@@ -1,4 +1,4 @@
-//! The terminal, given back whatever happens.
+//! The terminal, always restored.
 
 use std::io;
 
@@ -7,15 +7,15 @@ use ratatui::DefaultTerminal;
 
 use super::draw::draw;
 
-/// The terminal, its other content put aside. Dropped, it is as before; a panic restores it before it
-/// says anything.
+/// The terminal, with its other content saved. Dropping it restores the terminal; a panic restores it before printing
+/// its message.
 pub(super) struct Screen {
     terminal: DefaultTerminal,
 }
 
 impl Screen {
     pub(super) fn open() -> io::Result<Self> {
-        // Half of the way there is no way to be in.
+        // After a partial failure the terminal is restored.
         let terminal = ratatui::try_init().inspect_err(|_| give_back())?;
         Ok(Self { terminal })
     }
@@ -35,6 +35,6 @@ impl Drop for Screen {
 }
 
 fn give_back() {
-    // A terminal that went away needs nothing back.
+    // A terminal that has gone needs no restoring.
     let _ = ratatui::try_restore();
 }

@@ -1,4 +1,4 @@
-//! Is what matters on the screen, however small that is?
+//! Are the important figures on the screen, however small it is?
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::draw::draw;
 use super::ends;
 use super::plain;
 
-/// What is drawn on a terminal of this size.
+/// The screen on a terminal of this size.
 fn drawn(scene: &Scene, columns: u16, lines: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
     terminal

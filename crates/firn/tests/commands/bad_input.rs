@@ -1,4 +1,4 @@
-//! Is bad input an error that names the file and the way out, with the file left as it was?
+//! Is bad input an error that names the file and the remedy, with the file left as it was?
 
 use std::process::Stdio;
 
@@ -31,8 +31,7 @@ fn every_command(pool: &str, copy: &str) -> Vec<(&'static str, Called)> {
     ]
 }
 
-/// Asserts that each command but those in `except` refuses the pool with one of `words`, and that
-/// none changes it.
+/// Asserts that each command except those in `except` refuses the pool with one of `words`, and that none changes it.
 fn assert_refused(folder: &Folder, name: &str, words: &[&str], except: &[&str]) {
     let (pool, copy) = (folder.arg(name), folder.arg("copy"));
     let before = std::fs::read(&pool).ok();
@@ -160,7 +159,7 @@ fn a_pool_that_was_open_when_the_machine_died() {
     );
     let before = std::fs::read(&pool).unwrap();
     let checked = firn(&["check", &pool]);
-    // What no open takes is not well, whatever is found in it.
+    // A pool that no open accepts is not sound, whatever is found in it.
     assert_eq!(checked.status, 1, "{}{}", checked.out, checked.err);
     assert_eq!(checked.out.lines().count(), 1, "{}", checked.out);
     assert!(

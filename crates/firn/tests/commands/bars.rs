@@ -4,11 +4,11 @@ use std::process::Command;
 
 use crate::support::{Folder, lines_of};
 
-/// Columns of the terminal: less than a bar of the usual width takes.
+/// Columns of the terminal: fewer than a bar of the usual width takes.
 const COLUMNS: usize = 36;
 
-/// Runs a shell command in a terminal and returns what appears there, one item a redrawing of a
-/// line, and the last line that stays.
+/// Runs a shell command in a terminal. Returns what appears there, one item for each redrawing of a line, and the last
+/// line that stays.
 fn in_terminal(folder: &Folder, command: &str) -> (Vec<String>, String) {
     let command = format!("stty cols {COLUMNS} rows 24; {command}");
     let output = Command::new("script")
@@ -65,7 +65,7 @@ fn a_bar_of_known_length_fits_a_narrow_terminal() {
     let folder = Folder::new();
     std::fs::write(folder.path("lines"), lines_of(120_000)).unwrap();
     let (drawn, last) = in_terminal(&folder, r#""$PROGRAM" load pool lines"#);
-    // A fast machine may be done before there is a bar.
+    // A fast machine may finish before a bar appears.
     for bar in bars(&drawn) {
         assert!(bar.chars().count() <= COLUMNS, "{bar:?}");
         assert!(bar.contains(" %, ") && bar.contains(" left"), "{bar:?}");

@@ -1,4 +1,4 @@
-//! Does the bench of the collector run at any scale, and do its figures say what they promise?
+//! Does the bench of the collector run at any scale, and do its figures mean what they promise?
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ const ENTRIES: &str = "40000";
 /// Enough that a cycle has something to move.
 const REOPENED: &str = "60000";
 
-/// Runs a part of the bench at a small scale, and returns its figures.
+/// Runs a part of the bench at a small scale. Returns its figures.
 fn figures(only: &str) -> Vec<Value> {
     let folder = Folder::new();
     let dir = folder.arg("");

@@ -1,4 +1,4 @@
-//! Does `firn check` look into every collection that a root names, and write to none?
+//! Does `firn check` examine every collection that a root names, and write to none?
 
 use std::path::Path;
 
@@ -63,7 +63,7 @@ fn load(pool: &Pool<Mapped>, at: u64) -> u64 {
     pool.medium().load_u64(VirtAddr(at))
 }
 
-/// The object that the reference at `at` names.
+/// The address of the object that the reference at `at` names.
 fn follow(pool: &Pool<Mapped>, at: u64) -> u64 {
     load(pool, at) & ADDRESS_MASK
 }
@@ -143,12 +143,12 @@ fn a_root_says_what_it_is_without_registering_anything() {
     assert_eq!(names.unwrap(), expected);
 }
 
-/// Elements of each collection: a number that none of them keeps for another reason.
+/// Elements of each collection; no root object holds this number for another reason.
 const FEW: u64 = 7;
-/// Words of a root object in which its number of elements is looked for.
+/// Words of a root object in which its number of elements is searched.
 const ROOT_WORDS: u64 = 8;
 
-/// Where the roots of a pool are that has each collection, and their names.
+/// A pool with every collection. Returns their names and the addresses of their root objects.
 fn each_collection(path: &str) -> Vec<(&'static str, u64)> {
     let medium = Mapped::create(Path::new(path), 0, &MappedOptions::default()).unwrap();
     let pool = Pool::create(medium, &PoolOptions::new("each")).unwrap();

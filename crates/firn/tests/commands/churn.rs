@@ -1,4 +1,4 @@
-//! Does `firn churn` do its phases, and leave alone what is not its own?
+//! Does `firn churn` run its phases, and touch only its own map?
 
 use firn_heap::{Pool, PoolOptions};
 use firn_mapped::{Mapped, MappedOptions};

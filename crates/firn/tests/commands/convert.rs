@@ -1,4 +1,4 @@
-//! Is a pool of an older version of the format converted, is that said, and does an older program refuse it then?
+//! Is a pool of an older format converted, is that reported, and does an older program then refuse it?
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;

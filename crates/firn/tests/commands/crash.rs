@@ -1,4 +1,4 @@
-//! Does `firn crash` find what is broken and nothing else, and does what it finds come again?
+//! Does `firn crash` find broken code and nothing else, and can its findings be replayed?
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Called, Folder, called, command};
 
-/// Calls `firn crash` in a directory, where files of findings go.
+/// Calls `firn crash` in a directory, where it writes the files of findings.
 fn crash(folder: &Folder, arguments: &[&str]) -> Called {
     let mut command: Command = command(&[&["crash"], arguments].concat());
     called(command.current_dir(folder.0.path()).output().unwrap())
@@ -69,7 +69,7 @@ fn runs_of_several_threads_lose_nothing() {
     }
 }
 
-/// A campaign that is broken off goes on from its log, and several logs are told as one.
+/// An interrupted campaign continues from its log, and several logs are reported as one.
 #[test]
 fn logs_are_gone_on_with_and_added_up() {
     let folder = Folder::new();
@@ -100,7 +100,7 @@ fn logs_are_gone_on_with_and_added_up() {
     assert!(other.err.contains("it says"), "{}", other.err);
 }
 
-/// What is found is written to a file, and comes again from it, as often as it is asked for.
+/// A finding is written to a file, and replays from it every time.
 fn is_found_again(arguments: &[&str], in_text: &str) {
     let folder = Folder::new();
     let found = crash(&folder, arguments);
@@ -120,7 +120,7 @@ fn is_found_again(arguments: &[&str], in_text: &str) {
     mended(&folder, &file);
 }
 
-/// Without what broke the code, the same finding passes or leads nowhere; it does not fail.
+/// Without the fault, the finding passes or leads nowhere; it does not fail.
 fn mended(folder: &Folder, file: &str) {
     let text = std::fs::read_to_string(folder.path(file)).unwrap();
     let mut finding: Value = serde_json::from_str(&text).unwrap();

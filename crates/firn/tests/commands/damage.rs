@@ -1,4 +1,4 @@
-//! Does `firn damage` print one line of figures, and end with its status?
+//! Does `firn damage` print one line of figures, and exit with the right status?
 
 use crate::support::{Folder, called, command};
 

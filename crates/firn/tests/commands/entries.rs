@@ -38,7 +38,7 @@ fn load_lines(pool: &str, lines: &[u8], more: &[&str]) -> crate::support::Called
     called(child.wait_with_output().unwrap())
 }
 
-/// The output as it is, which need not be text.
+/// The output as bytes, which need not be text.
 fn printed(arguments: &[&str]) -> Vec<u8> {
     let output = command(arguments)
         .stderr(Stdio::inherit())
@@ -114,7 +114,7 @@ fn backslashes_stay_as_they_are_where_lines_are_raw() {
     assert_eq!(printed(&["scan", &pool, "c"]), b"c:\\\\quick\tx\\\\t\n");
 }
 
-/// Anonymous memory of a command when its first line can be read and it waits for the others to be.
+/// Anonymous memory of a command once its first line can be read and it waits for the others to be read.
 fn anonymous_kib(arguments: &[&str]) -> u64 {
     let mut child = command(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
@@ -122,7 +122,7 @@ fn anonymous_kib(arguments: &[&str]) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("RssAnon:"));
     let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-    // Nobody reads the rest.
+    // The rest is never read.
     drop(lines);
     assert!(child.wait().unwrap().success(), "a closed pipe is no error");
     kib.expect("the kernel says so")

@@ -1,4 +1,4 @@
-//! Is a full pool or a full disk an error that costs nothing, and can one go on after it?
+//! Is a full pool or a full disk an error without damage, and can the user continue afterwards?
 
 use crate::support::small_file_system::SmallFileSystem;
 use crate::support::{Folder, firn, lines_of};
@@ -90,7 +90,7 @@ fn blocks_bytes(path: &std::path::Path) -> u64 {
     std::fs::metadata(path).expect("a file").blocks() * 512
 }
 
-/// The page cache holds the file in larger pieces than a page, and a store to one allocates all of it.
+/// The page cache holds the file in pieces larger than a page, and a store to one of them allocates all of it.
 fn holes_stay(device: Option<SmallFileSystem>) {
     let Some(device) = device else { return };
     let folder = Folder::new();
@@ -111,7 +111,7 @@ fn holes_stay(device: Option<SmallFileSystem>) {
     run(&["defrag", pool]);
     let packed = blocks_bytes(&path);
     assert!(packed * 2 < loaded, "{loaded} bytes, then {packed}");
-    // Another program reads it, as a backup does.
+    // Another program reads the file, as a backup does.
     std::fs::copy(&path, folder.path("backup")).expect("copied");
     run(&["delete", pool, "--fraction", "0.01"]);
     std::fs::File::open(&path)
@@ -119,7 +119,7 @@ fn holes_stay(device: Option<SmallFileSystem>) {
         .expect("synced");
     let now = blocks_bytes(&path);
     assert!(now <= packed + (4 << 20), "{packed} bytes, then {now}");
-    // With nothing left on the device every command ends by itself, and what is there can be read.
+    // With no space left on the device every command still ends by itself, and the entries can be read.
     device.fill();
     let before = firn(&["scan", pool, ""]).out;
     for arguments in [

@@ -1,4 +1,4 @@
-//! Do the commands do what their help says? A module a command, or a question that is put to several.
+//! Do the commands do what their help says? There is a module for each command, and for each question about several.
 
 mod bad_input;
 mod bars;

@@ -244,7 +244,7 @@ fn a_copy_is_the_same_pool_unless_it_is_to_be_one_of_its_own() {
     }
 }
 
-/// Where programs store references that no type declares, a copy has every object where it was.
+/// If programs store references that no type declares, a copy keeps every object at its address.
 #[test]
 fn a_pool_of_a_libpmemobj_program_is_copied_as_it_is() {
     let folder = Folder::new();
@@ -263,7 +263,7 @@ fn a_pool_of_a_libpmemobj_program_is_copied_as_it_is() {
         let all = [40, 500, 5_000, 3 << 20].map(|len| tx.alloc_of(what, len));
         let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
         for (i, &at) in all.iter().enumerate() {
-            // A pair names the next one, and an address stands alone.
+            // The pair names the next object, and an address stands alone.
             let next = all[(i + 1) % all.len()].0;
             let words = [id, next, next, i as u64];
             tx.store(at, &words.map(u64::to_le_bytes).concat())?;

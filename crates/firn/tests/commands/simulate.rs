@@ -1,4 +1,4 @@
-//! Do the commands about simulated machines say what they should, and refuse what they should?
+//! Do the commands about simulated machines print what they should, and refuse what they should?
 
 use crate::support::{called, command};
 
@@ -16,7 +16,7 @@ fn a_workload_is_simulated() {
     assert!(!called.out.contains("nanojoules"), "FFCCD gives no energy");
 }
 
-/// HOOP's paper says what NVM takes, and nothing of DRAM: what is not known is absent.
+/// HOOP's paper gives the energy of NVM but not of DRAM: an unknown figure is absent.
 #[test]
 fn bytes_and_energy_are_told_by_device() {
     let arguments = ["--json", "simulate", "--machine", "hoop", "--n", "200"];

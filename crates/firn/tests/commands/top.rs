@@ -1,4 +1,4 @@
-//! Does `firn top` show what another process does to a pool, and does it leave the terminal as it was?
+//! Does `firn top` show another process's effects on a pool, and does it leave the terminal as it was?
 
 use std::process::{Child, Command, Stdio};
 
@@ -96,8 +96,8 @@ fn intervals_that_make_no_sense_are_refused() {
     }
 }
 
-/// What appears in a terminal of this size in which `firn top` runs until it reads `keys`, and what
-/// `stty` says of the terminal before and after.
+/// Runs `firn top` in a terminal of this size until it reads `keys`. Returns what appears, and what `stty` says of the
+/// terminal before and after.
 fn in_terminal(folder: &Folder, keys: &str, (columns, lines): (u16, u16)) -> String {
     let session = format!(
         "stty cols {columns} rows {lines}; stty -g; \

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{Folder, firn};
 
-/// Paths of a small tree: with what the demo adds, a pool of some MiB.
+/// Paths of a small tree: with the demo's own entries, a pool of some MiB.
 const PATHS: usize = 8000;
 
 /// A folder with a small tree in it.

@@ -1,4 +1,4 @@
-//! Is anything lost that was acknowledged, when a child is killed in the middle of transactions?
+//! Is any acknowledged change lost when a child is killed in the middle of transactions?
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ fn nothing_is_lost_in_50_kills() {
     assert!(report.acknowledged.deletes > 0);
 }
 
-/// Values of up to some pages: allocation of every kind is cut short.
+/// Values of up to some pages: allocation of every kind is interrupted.
 #[test]
 fn nothing_of_large_values_is_lost() {
     kill(Plan {
@@ -105,8 +105,8 @@ fn nothing_is_lost_in_500_kills() {
     });
 }
 
-/// Kills a command at each of its calls that change files, in a folder of its own each time, and looks at what is
-/// left. Returns the number of kills.
+/// Kills a command at each of its calls that change files, in a folder of its own each time, and checks the result.
+/// Returns the number of kills.
 fn kill_at_each_call(
     prepare: impl Fn(&Folder),
     arguments: &[&str],
@@ -135,7 +135,7 @@ fn assert_succeeds(folder: &Folder, arguments: &[&str], kill_at: u64) -> String 
     out
 }
 
-/// Nothing but these is in the folder, and what a kill may leave of a new file.
+/// Asserts that the folder holds these files and no others.
 fn assert_names(folder: &Folder, expected: &[&str], kill_at: u64) {
     let listing = std::fs::read_dir(folder.0.path()).expect("a folder");
     let mut names: Vec<_> = listing

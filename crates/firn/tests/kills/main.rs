@@ -1,5 +1,5 @@
-//! Is anything lost when the program is killed? In a program of its own: kills must meet what they aim at, and other
-//! tests beside them would slow the children down.
+//! Is anything lost when the program is killed? These tests have a program of their own: kills must hit their target,
+//! and other tests beside them would slow the children down.
 
 mod demo;
 mod kill;

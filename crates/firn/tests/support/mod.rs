@@ -1,4 +1,4 @@
-//! What several suites need: the program, a directory, pools, small file systems.
+//! Shared by several suites: the program, a directory, pools, small file systems.
 #![allow(dead_code, reason = "each suite uses its part")]
 
 #[path = "../../../mapped/tests/support/small_file_system.rs"]
@@ -15,22 +15,22 @@ use tempfile::TempDir;
 
 /// Entries of a small pool.
 pub const ENTRIES: usize = 500;
-/// Entries of a fragmented pool, before most of them go.
+/// Entries of a fragmented pool, before most of them are deleted.
 const LOADED: usize = 20_000;
 
-/// What a call of the program gave.
+/// The result of a call of the program.
 pub struct Called {
     pub status: i32,
     pub out: String,
     pub err: String,
 }
 
-/// Calls the program, and makes sure that it neither panicked nor died of a signal.
+/// Calls the program, and asserts that it neither panicked nor died of a signal.
 pub fn firn(arguments: &[&str]) -> Called {
     called(command(arguments).output().expect("the program starts"))
 }
 
-/// What the program prints as JSON.
+/// The program's output as JSON.
 pub fn json(arguments: &[&str]) -> Value {
     let called = firn(&[arguments, &["--json"]].concat());
     serde_json::from_str(&called.out)

@@ -4,8 +4,8 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Calls after which a file's name, length, lock or content may be another: a kill between two of these leaves what
-/// a kill at the second one leaves, but for the stores to mapped files.
+/// Calls after which a file's name, length, lock or content may differ. A kill between two of these leaves the state
+/// that a kill at the second one leaves, except for the stores to mapped files.
 const CHANGES: [i64; 14] = [
     libc::SYS_openat,
     libc::SYS_fallocate,
@@ -23,8 +23,8 @@ const CHANGES: [i64; 14] = [
     libc::SYS_close,
 ];
 
-/// Runs a program, and kills it as it enters the call number `kill_at` of [`CHANGES`], counted from 1. Returns whether
-/// it came so far.
+/// Runs a program, and kills it as it enters call number `kill_at` of [`CHANGES`], counted from 1. Returns whether it
+/// got that far.
 pub fn killed_at(command: &mut Command, kill_at: u64) -> bool {
     command
         .stdin(Stdio::null())
@@ -34,7 +34,7 @@ pub fn killed_at(command: &mut Command, kill_at: u64) -> bool {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     };
-    // SAFETY: what runs between fork and exec is one system call.
+    // SAFETY: between fork and exec the child makes one system call, and does nothing else.
     let mut child = unsafe { command.pre_exec(traced) }
         .spawn()
         .expect("it starts");
@@ -77,7 +77,7 @@ fn ptrace_peek(pid: libc::pid_t, offset: usize) -> i64 {
 /// The signal that the child stops with, or nothing if it ended.
 fn wait(pid: libc::pid_t) -> Option<i32> {
     let mut status = 0;
-    // SAFETY: `status` is room for one.
+    // SAFETY: `status` has room for a status.
     let found = unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
     assert_eq!(found, pid, "{}", io::Error::last_os_error());
     libc::WIFSTOPPED(status).then(|| libc::WSTOPSIG(status))

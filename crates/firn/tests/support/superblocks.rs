@@ -1,4 +1,4 @@
-//! Superblocks, changed behind the program's back.
+//! Changes to superblocks behind the program's back.
 
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::superblock::Superblock;

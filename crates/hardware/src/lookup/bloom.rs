@@ -1,14 +1,14 @@
-//! Bloom filters over the pages that a cycle empties, and the cache for one of them (FFCCD, 4.3.2).
+//! Bloom filters over the pages that a cycle empties, and the cache that holds one of them (FFCCD, 4.3.2).
 //!
-//! Software makes up to [`FILTERS`] filters when it plans a cycle, each over a range of pages; the processor
-//! has one of them at hand, with its range. As read here, where the paper is silent: ranges do not overlap,
-//! each has as many of the pages, the processor knows them all, and a filter hashes four times. There are no more
-//! of them than it takes to have a byte for each page, at which one answer of forty is wrong: each further one
-//! costs a fetch wherever the program goes from one range to another.
+//! Software makes up to [`FILTERS`] filters when it plans a cycle, each over a range of pages; the processor caches one
+//! of them, with its range. Where the paper is silent, we assume: ranges do not overlap, all have equally many of the
+//! pages, the processor knows all ranges, and a filter hashes [`HASHES`] times. There are only as many filters as give
+//! each page a byte, which makes one answer in forty wrong: each further filter would cost a fetch whenever the program
+//! goes from one range to another.
 
 use super::{Check, VirtPage};
 
-/// Filters in memory at most (Table 2).
+/// Most filters in memory (Table 2).
 pub const FILTERS: usize = 8;
 /// Bytes of a filter (Table 2).
 pub const BYTES: usize = 1024;
@@ -32,7 +32,7 @@ const fn mixed(page: u64) -> u64 {
 }
 
 impl Filter {
-    /// A filter of `bytes` bytes, at least eight, over sorted pages, of which there is one.
+    /// A filter of `bytes` bytes, at least eight, over sorted pages; `None` if there are none.
     fn over(pages: &[VirtPage], bytes: usize) -> Option<Self> {
         let (&first, &last) = (pages.first()?, pages.last()?);
         let words = vec![0; (bytes / size_of::<u64>()).max(1)];
@@ -89,12 +89,12 @@ impl Filters {
     }
 }
 
-/// The filter that the processor has at hand, by its number.
+/// The number of the filter that the processor has cached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
 pub struct FilterCache(Option<usize>);
 
 impl FilterCache {
-    /// Whether `page` may be one that is moved, and what it took to say so.
+    /// Whether `page` may be one that is moved, and how the filter was found.
     pub fn check(&mut self, page: VirtPage, filters: &Filters) -> (Check, bool) {
         let Some(of_page) = filters.0.iter().position(|filter| filter.covers(page)) else {
             return (Check::OutOfRange, false);

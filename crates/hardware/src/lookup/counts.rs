@@ -1,25 +1,25 @@
-//! How often each part had the answer.
+//! How often each part gave the answer.
 
 use core::ops::AddAssign;
 
 use super::{Answer, Check, Lookup};
 
-/// Answers, by what they took.
+/// Answers, by the steps that they took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct LookupCounts {
-    /// All of them.
+    /// All answers.
     pub asked: u64,
     /// The page lay in no filter's range.
     pub out_of_range: u64,
-    /// A filter was fetched, in the place of the one at hand if there was one.
+    /// A filter was fetched, and replaced the cached one if there was one.
     pub filters_fetched: u64,
     /// The filter said no.
     pub denied: u64,
-    /// The look-aside buffer knew.
+    /// The look-aside buffer had the entry.
     pub hits: u64,
     /// An entry was fetched from the table.
     pub misses: u64,
-    /// Another one had to go for that.
+    /// Another entry was evicted for that.
     pub replaced: u64,
     /// The filter said yes, the table said no.
     pub wrong: u64,

@@ -1,8 +1,8 @@
 //! The look-aside buffer of the forwarding table (FFCCD, sections 4.3.1 and 4.3.2).
 //!
-//! An entry holds where the objects of a page go: the page of the destination, and for each 16 bytes of
-//! the source the place there. The paper's text gives an entry 256 bytes of places, a whole page's; its
-//! Table 1 counts 64 bytes, a quarter's. So how much an entry reaches over is asked for.
+//! An entry holds the destinations of a page's objects: the destination page, and for each granule of the source the
+//! place there. The paper's text gives an entry 256 bytes of places, enough for a whole page; its Table 1 counts
+//! 64 bytes, enough for a quarter. So the bytes that an entry covers are a parameter.
 
 use firn_units::{FRAME_BYTES, VirtAddr};
 
@@ -11,26 +11,25 @@ use crate::lru::Lru;
 
 /// Entries of the buffer (Table 2).
 pub const ENTRIES: usize = 16;
-/// What an entry reaches over if it has a whole page's places, as section 4.3.2 says.
+/// Bytes that an entry covers if it has a whole page's places, as section 4.3.2 says.
 pub const WHOLE_PAGE_BYTES: u64 = FRAME_BYTES;
-/// What it reaches over with 64 bytes of places, as Table 1 counts.
+/// Bytes that an entry covers with 64 bytes of places, as Table 1 counts.
 pub const QUARTER_PAGE_BYTES: u64 = FRAME_BYTES / 4;
 
-/// Bytes of addresses that have one place: no two objects begin in them (section 4.3.1).
+/// Bytes of addresses that share one place: no two objects begin in them (section 4.3.1).
 pub const GRANULE_BYTES: u64 = 16;
 
-/// Where the objects of a block of addresses go.
+/// The destinations of the objects in a block of addresses.
 pub trait Entry: Clone {
-    /// Where the object at `at` goes, an address in the block; `None` if none that moves is there.
+    /// The destination of the object at `at`, an address in the block; `None` if no moving object begins there.
     fn destination(&self, at: VirtAddr) -> Option<VirtAddr>;
 }
 
 /// The forwarding table in memory.
 pub trait Table {
-    /// What the buffer keeps of it.
+    /// The part of the table that one entry of the buffer holds.
     type Entry: Entry;
-    /// The entry for the `bytes` bytes from `start`, which lie in one page; `None` if that is not being
-    /// emptied.
+    /// The entry for the `bytes` bytes from `start`, which lie in one page; `None` if that page is not being emptied.
     fn entry(&self, start: VirtAddr, bytes: u64) -> Option<Self::Entry>;
 }
 
@@ -42,7 +41,7 @@ pub struct LookAside<E> {
 }
 
 impl<E: Entry> LookAside<E> {
-    /// An empty buffer of `entries` entries, each for `reach_bytes` of addresses: a part of a page.
+    /// An empty buffer of `entries` entries, each for `reach_bytes` of addresses: a fraction of a page.
     ///
     /// Panics if a page is not a multiple of `reach_bytes`.
     pub fn new(entries: usize, reach_bytes: u64) -> Self {
@@ -56,7 +55,7 @@ impl<E: Entry> LookAside<E> {
         }
     }
 
-    /// Where the object at `at` goes, and what it took to say so.
+    /// The destination of the object at `at`, and how it was found.
     pub fn lookup(
         &mut self,
         at: VirtAddr,
@@ -75,7 +74,7 @@ impl<E: Entry> LookAside<E> {
         (Lookup::Miss { replaced }, to)
     }
 
-    /// Forgets everything: what the table says is no longer so.
+    /// Forgets everything, because the table is no longer valid.
     pub fn invalidate(&mut self) {
         self.entries.clear();
     }

@@ -1,8 +1,8 @@
-//! `checklookup`: whether an object is being moved, and where to, in one instruction (FFCCD, section 4.3).
+//! `checklookup`: whether an object is being moved, and to where, in one instruction (FFCCD, section 4.3).
 //!
-//! First a Bloom filter is asked for the object's page; where it says no the instruction is done. Where it
-//! says yes the look-aside buffer of the forwarding table is, and if need be the table in memory. A filter
-//! may be wrong about a page that is not being moved: the table has nothing for it then.
+//! The instruction first asks a Bloom filter for the object's page, and is done if the filter says no. Otherwise it
+//! asks the look-aside buffer of the forwarding table and, if necessary, the table in memory. A filter may be wrong
+//! about a page that is not being moved: the table then has nothing for it.
 
 pub mod bloom;
 pub mod counts;
@@ -25,32 +25,32 @@ impl VirtPage {
     }
 }
 
-/// What asking the filters took.
+/// How the filter was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
     /// The page lies in no filter's range.
     OutOfRange,
-    /// The filter for its range was at hand.
+    /// The filter for its range was cached.
     Cached,
-    /// It was fetched.
+    /// The filter was fetched.
     Fetched,
 }
 
-/// What asking for the destination took.
+/// How the destination was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup {
-    /// The look-aside buffer had it.
+    /// The look-aside buffer had the entry.
     Hit,
-    /// It was fetched from the table.
+    /// The entry was fetched from the table.
     Miss {
-        /// Whether the entry that was used longest ago had to go for it.
+        /// Whether the least recently used entry was evicted for it.
         replaced: bool,
     },
     /// The table has nothing for the page: the filter was wrong.
     NotFound,
 }
 
-/// What the instruction says, and how it came to that.
+/// The instruction's answer, and how it was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// Where the object goes; `None` if it stays.
@@ -61,21 +61,21 @@ pub struct Answer {
     pub lookup: Option<Lookup>,
 }
 
-/// How large the parts are.
+/// The sizes of the parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Filters in memory at most. A processor has one of them at hand.
+    /// Most filters in memory. A processor caches one of them.
     pub filters: usize,
     /// Bytes of a filter, and so of the cache for one.
     pub filter_bytes: usize,
     /// Entries of a look-aside buffer.
     pub entries: usize,
-    /// Bytes of addresses that an entry reaches over: a part of a page.
+    /// Bytes of addresses that an entry covers: a fraction of a page.
     pub reach_bytes: u64,
 }
 
 impl Default for Sizes {
-    /// Those of FFCCD's Table 2, and a page's places in an entry, as its section 4.3.2 says.
+    /// The sizes of FFCCD's Table 2, with a whole page's places in an entry, as its section 4.3.2 says.
     fn default() -> Self {
         Self {
             filters: bloom::FILTERS,
@@ -86,7 +86,7 @@ impl Default for Sizes {
     }
 }
 
-/// What a processor has for the instruction.
+/// A processor's state for the instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckLookup<E> {
     filters: FilterCache,
@@ -96,7 +96,7 @@ pub struct CheckLookup<E> {
 impl<E: forwarding::Entry> CheckLookup<E> {
     /// Empty buffers.
     ///
-    /// Panics if a page is not a multiple of what an entry reaches over.
+    /// Panics if a page is not a multiple of the bytes that an entry covers.
     pub fn new(sizes: &Sizes) -> Self {
         Self {
             filters: FilterCache::default(),
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn each_step_is_told() {
         let table = Memory([(4096, 16), (4096 * 100, 32)].into());
-        // A byte a page: each has a filter of its own.
+        // One byte per page: each page has a filter of its own.
         let filters = Filters::over([VirtPage(1), VirtPage(100)], 2, 1);
         let mut unit = CheckLookup::new(&unit(1, FRAME_BYTES));
         let missed = |replaced| Some(Lookup::Miss { replaced });
@@ -217,7 +217,7 @@ mod tests {
         let first = Some(VirtAddr(16));
         assert_eq!(ask(4096), answer(first, Check::Fetched, missed(false)));
         assert_eq!(ask(4096), answer(first, Check::Cached, Some(Lookup::Hit)));
-        // In a page that is moved, and no object's.
+        // An address in a moving page at which no object begins.
         assert_eq!(ask(4112), answer(None, Check::Cached, Some(Lookup::Hit)));
         let second = Some(VirtAddr(32));
         assert_eq!(
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(ask(4096), answer(first, Check::Fetched, missed(true)));
     }
 
-    /// One object at the start of each of so many pages from the first on, and where it goes.
+    /// One object at the start of each of the first pages, with its destination.
     fn moves(pages: u64, to: u64) -> impl Iterator<Item = (VirtAddr, VirtAddr)> {
         let page = |nth| nth * FRAME_BYTES;
         (1..=pages).map(move |nth| (VirtAddr(page(nth)), VirtAddr(to + page(nth))))
@@ -246,7 +246,7 @@ mod tests {
                 counts.add(&answer);
             }
         }
-        // Pages that are asked for in turns, more of them than entries: the one asked for next went last.
+        // The pages are used in turn and outnumber the entries, so every entry is gone before its next use.
         let expected = LookupCounts {
             asked: 3 * 64,
             filters_fetched: 1,
@@ -269,7 +269,7 @@ mod tests {
             assert_eq!(answer.to, (nth % 3 == 0).then_some(to));
             counts.add(&answer);
         }
-        // All of its 64 bits are set; the last two pages lie beyond its range.
+        // All 64 bits of the filter are set; the last two pages lie beyond its range.
         assert_eq!(
             (counts.wrong, counts.denied, counts.out_of_range),
             (198, 0, 2)

@@ -1,7 +1,7 @@
 //! The forwarding table in memory, page by page (FFCCD, section 4.3.1).
 //!
-//! The printed table has one destination page for each page that is emptied, and a byte for each place in
-//! it; `storage` counts that. Here objects of one page may go to any addresses, so a place is an address.
+//! The paper's table has one destination page for each emptied page, and a byte for each place in it; `storage` counts
+//! that. Here the objects of one page may move to any addresses, so a place is an address.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::forwarding::{Entry, GRANULE_BYTES, Table};
 
 const PLACES: usize = (FRAME_BYTES / GRANULE_BYTES) as usize;
 
-/// Where the objects of a block of addresses go, by the granule in which they begin.
+/// The destinations of the objects in a block of addresses, by the granule in which each begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Places {
     start: VirtAddr,
@@ -32,9 +32,9 @@ impl Entry for Places {
 pub struct ForwardingTable(BTreeMap<VirtPage, Box<[Option<VirtAddr>; PLACES]>>);
 
 impl ForwardingTable {
-    /// The table of these objects: where each is, and where it goes.
+    /// The table of these objects, each given by source and destination.
     ///
-    /// Panics if an object is at no multiple of [`GRANULE_BYTES`].
+    /// Panics if an object does not lie at a multiple of [`GRANULE_BYTES`].
     pub fn of(moves: impl IntoIterator<Item = (VirtAddr, VirtAddr)>) -> Self {
         let mut pages = BTreeMap::new();
         for (from, to) in moves {
@@ -50,7 +50,7 @@ impl ForwardingTable {
         Self(pages)
     }
 
-    /// The pages in which objects of it are, ascending.
+    /// The pages that hold its objects, ascending.
     pub fn pages(&self) -> impl Iterator<Item = VirtPage> + '_ {
         self.0.keys().copied()
     }
@@ -85,7 +85,7 @@ mod tests {
         for at in [1024, 1048, 1056, 16, 2047] {
             assert_eq!(second.destination(VirtAddr(2 * FRAME_BYTES + at)), None);
         }
-        // A part of the page without objects is known to have none.
+        // A part of the page without objects is known to be empty.
         assert_eq!(quarter(0).unwrap().destination(object.0), None);
         assert_eq!(table.entry(VirtAddr(FRAME_BYTES), 1024), None);
     }

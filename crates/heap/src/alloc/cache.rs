@@ -1,8 +1,8 @@
 //! A session's own slots: allocation without a lock and without a shared line.
 //!
-//! They are the session's while it is inside an operation, and the collector's while the world is
-//! stopped: entering an operation and finding all of them quiet are locked instructions on the same
-//! flag, so one sees what the other stored before. The atomics are plain loads and stores.
+//! The session uses them while it is inside an operation, the collector while the world is stopped. Entering an
+//! operation and finding all of them quiet are locked instructions on the same flag, so each side sees the other's
+//! earlier stores. The atomics are plain loads and stores.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,16 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use firn_format::class::{CLASSES, Class};
 use firn_format::geometry::Frame;
 
-/// Bit of an active run's second word: the frame is the session's.
+/// Bit of an active run's second word: the session owns the run.
 const OWNED: u64 = 1 << 63;
 
-/// The run of slots of one class that a session allocates from, and the free slots it has taken out
-/// of it.
+/// The run of slots of one class from which a session allocates, and the free slots taken out of it.
 #[derive(Default)]
 pub(super) struct ActiveRun {
-    /// Free slots at hand, of one bitmap word.
+    /// Free slots taken out, of one bitmap word.
     bits: AtomicU64,
-    /// Which bitmap word, and whether the run is owned.
+    /// The index of that bitmap word, and whether the run is owned.
     word: AtomicU64,
     frame: AtomicU64,
 }
@@ -62,14 +61,14 @@ impl ActiveRun {
         self.word.store(word | OWNED, Relaxed);
     }
 
-    /// Retires the run. What was still free: which bitmap word, and the slots.
+    /// Retires the run. Returns the bitmap word's index and its slots that are still free.
     pub(super) fn retire(&self) -> (u64, u64) {
         let word = self.word.swap(0, Relaxed) & !OWNED;
         (word, self.bits.swap(0, Relaxed))
     }
 }
 
-/// The active runs of one lane's session, one a class.
+/// The active runs of one lane's session, one per class.
 pub(super) struct ActiveRuns([ActiveRun; CLASSES]);
 
 impl ActiveRuns {

@@ -1,4 +1,4 @@
-//! Allocation from a run that is chosen: where objects go that are moved one by one.
+//! Allocation from a chosen run: the destination of objects that are moved one by one.
 
 use firn_format::class::Class;
 use firn_format::frame::FrameUse;
@@ -13,18 +13,18 @@ use super::slots::Allocator;
 use crate::error::Error;
 
 impl<M: Medium> Allocator<M> {
-    /// The runs of a class that any session may take to allocate from.
+    /// The runs of a class from which any session may allocate.
     ///
     /// Errors: the frame table is damaged.
     pub(crate) fn with_free_slots(&self, medium: &M, class: Class) -> Result<Vec<Frame>, Error> {
         self.lists.all_of(medium, &self.chunks, class)
     }
 
-    /// Takes a run into the session's active runs, which let the one of its class go that they have. False if somebody else
-    /// has taken the run.
+    /// Makes a run active in the session, in place of its active run of that class. False if another session has taken
+    /// the run.
     ///
     /// Errors: the frame table is damaged.
-    pub(crate) fn take_in_hand(
+    pub(crate) fn make_active(
         &self,
         medium: &M,
         cache: &Cache,
@@ -43,8 +43,8 @@ impl<M: Medium> Allocator<M> {
         Ok(taken)
     }
 
-    /// Takes a new run in front of this frame into the session's active runs, which let the one of its class go that they
-    /// have. False if there are no free frames.
+    /// Makes a new run in front of this frame active in the session, in place of its active run of that class. False if
+    /// there are no free frames.
     ///
     /// Errors: the frame table is damaged.
     pub(crate) fn take_new_before(
@@ -61,7 +61,7 @@ impl<M: Medium> Allocator<M> {
             Err(error) if error.is_no_room() => return Ok(false),
             Err(error) => return Err(error),
         };
-        // The first that is found is the foremost.
+        // The first run that is found is the foremost.
         if run.frame.0 > before.0 {
             self.give_unused(medium, run);
             return Ok(false);
@@ -72,10 +72,10 @@ impl<M: Medium> Allocator<M> {
         Ok(true)
     }
 
-    /// The run of a class in the session's active runs, if it has free slots.
+    /// The session's active run of a class, if it has free slots.
     ///
     /// Errors: the frame table is damaged.
-    pub(crate) fn in_hand(
+    pub(crate) fn active_with_room(
         &self,
         medium: &M,
         cache: &Cache,
@@ -92,7 +92,7 @@ impl<M: Medium> Allocator<M> {
         Ok(has_free.then_some(frame))
     }
 
-    /// Takes back what an active run has.
+    /// Takes back the free slots of an active run.
     ///
     /// Errors: the frame table is damaged.
     pub(super) fn put_back(&self, medium: &M, run: &ActiveRun, class: Class) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 
 use firn_units::FRAMES_PER_CHUNK;
 
-/// Frames whose blocks are given back and asked for together at least: 64 KiB.
+/// Blocks are given back and requested for at least this many frames together: 64 KiB.
 pub(crate) const GROUP_FRAMES: u64 = 16;
 pub(super) const GROUPS: u64 = FRAMES_PER_CHUNK / GROUP_FRAMES;
 const _: () = assert!(GROUPS == u32::BITS as u64);
@@ -11,30 +11,30 @@ pub(super) const BITMAP: usize = (FRAMES_PER_CHUNK / 64) as usize;
 /// One chunk's free frames.
 #[derive(Clone, Copy)]
 pub(super) struct ChunkFrames {
-    /// Whether the chunk was looked at; until then nothing is free in it.
+    /// Whether the chunk was looked at; until then it has no free frames.
     pub(super) known: bool,
     pub(super) free: [u64; BITMAP],
     pub(super) count: u64,
     /// Groups that may have no blocks on the device: bit i for the frames from i * 16.
     pub(super) unbacked: u32,
-    /// Groups of which that is certain: this open has given their blocks back.
+    /// Groups that certainly have no blocks: this open has given them back.
     pub(super) punched: u32,
-    /// Of those that may have no blocks, groups for which the device has refused some.
+    /// Groups among `unbacked` for which the device has refused blocks.
     pub(super) hollow: u32,
     /// Whether the open cycle empties the chunk: nothing is taken from it.
     pub(super) closed: bool,
-    /// Whether a cycle has emptied it, and most of its frames are kept: what is free in it is taken last, because
-    /// a few objects would make a page of it again.
+    /// Whether a cycle has emptied it, and most of its frames are retained: its free frames are taken last, because a
+    /// few objects would turn it into a page with objects again.
     pub(super) deprioritised: bool,
-    /// Free frames that are nobody's to use, because all else in the chunk is kept, and it has no blocks: bits as
-    /// in `free`.
+    /// Free frames that no one may use, because everything else in the chunk is retained, and they have no blocks: bits
+    /// as in `free`.
     pub(super) retired: [u64; BITMAP],
-    /// Whether something lies in it that never moves: what is free in it is taken first by plans, and last by
-    /// allocation, so that it is there when they need it.
+    /// Whether something in it never moves: plans take its free frames first, and allocation takes them last, so that
+    /// plans find them.
     pub(super) reserved_for_plans: bool,
-    /// Whether plans lie in it that are kept, and nothing else: what is free in it is for more of them.
+    /// Whether it holds retained plans and nothing else: its free frames are for more of them.
     pub(super) for_plans: bool,
-    /// Whether it lies behind the pool's limit: nothing but logs is taken from it. Such chunks are the last ones.
+    /// Whether it lies behind the pool's limit: only logs take frames from it. Such chunks are the last ones.
     pub(super) for_logs: bool,
 }
 
@@ -54,12 +54,12 @@ impl ChunkFrames {
         for_logs: false,
     };
 
-    /// Whether plans move objects there.
+    /// Whether plans may move objects there.
     pub(super) fn is_open(&self) -> bool {
         !self.closed && !self.deprioritised && !self.for_plans && !self.for_logs
     }
 
-    /// Whether allocation does.
+    /// Whether allocation may use it.
     pub(super) fn is_offered(&self) -> bool {
         self.is_open() && !self.reserved_for_plans
     }
@@ -82,12 +82,12 @@ impl ChunkFrames {
         } else {
             self.count - frames
         };
-        // What never moves has gone.
+        // An entirely free chunk holds nothing that never moves.
         self.reserved_for_plans &= self.count < FRAMES_PER_CHUNK;
         self.for_plans &= self.count < FRAMES_PER_CHUNK;
     }
 
-    /// Without the free frames of these groups.
+    /// The chunk without the free frames of these groups.
     pub(super) fn without(&self, groups: u32) -> Self {
         let mut others = *self;
         for (index, word) in others.free.iter_mut().enumerate() {
@@ -102,7 +102,7 @@ impl ChunkFrames {
         others
     }
 
-    /// First of `frames` consecutive free ones.
+    /// The first of `frames` consecutive free frames.
     pub(super) fn find(&self, frames: u64) -> Option<u64> {
         if self.count < frames {
             return None;
@@ -121,7 +121,7 @@ impl ChunkFrames {
         None
     }
 
-    /// How many consecutive frames are free at most.
+    /// The longest row of free frames.
     pub(super) fn longest(&self) -> u64 {
         let (mut run, mut longest) = (0, 0);
         for i in 0..FRAMES_PER_CHUNK {

@@ -1,6 +1,6 @@
-//! Volatile state of the frames, made chunk by chunk when it is first needed.
+//! Volatile state of the frames, built chunk by chunk on first use.
 //!
-//! One line of words a frame: its state, which slots are free, how many objects live in it.
+//! Each frame has one line of words: its state, its free slots, and the number of its objects.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -21,34 +21,33 @@ use crate::relocation::retained::Table;
 pub(crate) const FRAME_WORDS: usize = 8;
 /// Word: a [`FrameState`].
 pub(crate) const STATE: usize = 0;
-/// Words: one bit a slot, set while the slot is free and active in no session.
+/// Words: one bit per slot, set while the slot is free and active in no session.
 pub(crate) const FREE: usize = 1;
-/// Word: objects that committed transactions left in the frame.
+/// Word: how many objects committed transactions left in the frame.
 pub(crate) const LIVE: usize = FREE + BITMAP_WORDS as usize;
 /// Word: one more than the frame's position on its list, guarded by the list's lock.
 pub(crate) const POSITION: usize = LIVE + 1;
-/// Word: the lane whose session allocated from the run last; its list is the run's. Changed by who
-/// takes the run as its active one.
+/// Word: the lane whose session allocated from the run last; the run belongs on that lane's list. The session that
+/// makes the run active changes it.
 pub(crate) const OWNER: usize = POSITION + 1;
-/// Word behind the frames: objects' frames of the chunk.
+/// Word behind the frames: how many frames of the chunk hold objects.
 const CHUNK_LIVE: usize = FRAMES_PER_CHUNK as usize * FRAME_WORDS;
 
 /// Who may allocate from a run of slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub(crate) enum FrameState {
-    /// Nobody, and it is on no list: it was full when it was let go.
+    /// Nobody, and it is on no list: it was full when it was retired.
     Full = 0,
-    /// Whoever takes it off its list.
+    /// Any session, after taking it off its list.
     Listed = 1,
     /// One session.
     Owned = 2,
-    /// Nobody any more: it is being given back.
+    /// Nobody any more: its frames are being given back.
     Leaving = 3,
     /// Nobody: the open cycle empties it.
     Source = 4,
-    /// Nobody: the open cycle fills it. Slots that are freed in it wait for the cycle's end
-    /// (piggyback rule 11).
+    /// Nobody: the open cycle fills it. Slots that are freed in it wait for the cycle's end (piggyback rule 11).
     Destination = 5,
 }
 
@@ -63,13 +62,13 @@ impl<M: Medium> ChunkState<M> {
         &self.words
     }
 
-    /// Whether a run that lies in the chunk holds objects.
+    /// Whether a run in the chunk holds objects.
     pub(crate) fn holds_objects(&self) -> bool {
         self.words.load(CHUNK_LIVE) != 0
     }
 
-    /// Counts a frame of this chunk as holding objects, or no longer. Returns whether the chunk
-    /// changed sides with it.
+    /// Counts a frame of this chunk as holding objects, or no longer. Returns whether the chunk thereby gained its
+    /// first such frame or lost its last.
     pub(crate) fn count_live_frame(&self, now_live: bool) -> bool {
         if now_live {
             self.words.fetch_add(CHUNK_LIVE, 1) == 0
@@ -85,19 +84,19 @@ pub(crate) fn base(frame: Frame) -> usize {
     frame.index_in_chunk() as usize * FRAME_WORDS
 }
 
-/// What the pool's tables tell on media, as they were when it was opened.
+/// What the pool's tables on media said when it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tables {
-    /// Everything: it was closed, and nothing is left of a crash.
+    /// Everything: the pool was closed cleanly, or recovered completely.
     Exact,
     /// Which slots are free; a crash may have left runs in which nothing was published.
     Bitmaps,
-    /// Which frames are free; the same of runs.
+    /// Which frames are free; a crash may have left such runs here, too.
     Frames,
 }
 
 impl Tables {
-    /// What the tables of a pool say whose counters and bitmaps are `exact`, or were left behind by a crash.
+    /// The meaning of a pool's tables, by whether its counters and bitmaps are `exact` or a crash left them behind.
     pub(crate) const fn of(kind: PoolKind, exact: bool) -> Self {
         match (exact, kind) {
             (true, _) => Tables::Exact,
@@ -112,18 +111,18 @@ type Region<M> = Box<[OnceLock<ChunkState<M>>]>;
 /// All chunks' states.
 pub(crate) struct Chunks<M: Medium> {
     regions: Box<[OnceLock<Region<M>>]>,
-    /// Who looks at a chunk for the first time.
+    /// Held during the first look at a chunk.
     looking: Lock<()>,
     tables: Tables,
     /// The cycle that a crash interrupted and this open goes on with.
     resumed: Option<Arc<Cycle<M>>>,
-    /// What this open found to be kept.
+    /// The retained cycles that this open found.
     kept: Arc<Table>,
     live: Live,
 }
 
-/// Frames of runs that hold objects, and chunks in which such runs lie, of the chunks known; on cache
-/// lines of their own, as sessions change them while others read what lies beside.
+/// Frames of runs that hold objects, and chunks in which such runs lie, of the known chunks. On cache lines of their
+/// own, because sessions change them while others read the neighbouring fields.
 #[derive(Default)]
 #[repr(align(128))]
 struct Live {
@@ -170,7 +169,7 @@ impl<M: Medium> Chunks<M> {
         }
     }
 
-    /// Frames and chunks that hold objects, of the chunks that someone has needed.
+    /// Frames and chunks that hold objects, of the known chunks.
     pub(super) fn footprint(&self) -> Footprint {
         Footprint {
             frames: self.live.frames.load(Ordering::Relaxed),
@@ -183,7 +182,7 @@ impl<M: Medium> Chunks<M> {
         self.tables != Tables::Frames
     }
 
-    /// Whether a crash may have left runs in which nothing was published.
+    /// Whether a crash may have left unpublished runs.
     pub(super) fn may_need_repair(&self) -> bool {
         self.tables != Tables::Exact
     }
@@ -194,7 +193,7 @@ impl<M: Medium> Chunks<M> {
         &region[(chunk.0 % REGION_CHUNKS) as usize]
     }
 
-    /// The state of a chunk, if someone has needed it.
+    /// The state of a chunk, if it is known.
     #[inline]
     pub(crate) fn known(&self, chunk: Chunk) -> Option<&ChunkState<M>> {
         self.regions[(chunk.0 / REGION_CHUNKS) as usize].get()?[(chunk.0 % REGION_CHUNKS) as usize]
@@ -212,8 +211,8 @@ impl<M: Medium> Chunks<M> {
 
     #[cold]
     fn load(&self, medium: &M, chunk: Chunk) -> Result<&ChunkState<M>, FormatError> {
-        // One thread at a time: whose look comes later would take what the first one has begun to use
-        // since for what a crash left, and free it.
+        // One thread at a time: a second, later look would take frames that the first thread already uses for leftovers
+        // of a crash, and free them.
         let _looking = self.looking.lock(medium);
         if let Some(state) = self.known(chunk) {
             return Ok(state);
@@ -223,8 +222,8 @@ impl<M: Medium> Chunks<M> {
         Ok(self.cell(chunk).get_or_init(|| state))
     }
 
-    /// Closes a run of the cycle that a crash interrupted, as it was. Returns how many slots the cycle fills of a
-    /// destination.
+    /// Closes a run of the cycle that a crash interrupted, as it was closed before. Returns how many slots the cycle
+    /// fills in a destination.
     fn filled_at_crash(&self, words: &M::Words, frame: Frame) -> Option<u64> {
         let cycle = self.resumed.as_ref()?;
         let (state, filled) = match cycle.part(frame)? {
@@ -260,7 +259,7 @@ impl<M: Medium> Chunks<M> {
             let slots = match what {
                 FrameUse::Slots(class) => class.slots(),
                 FrameUse::Large { .. } => 1,
-                // A large object from an earlier chunk.
+                // Part of a large object from an earlier chunk.
                 FrameUse::Tail { .. } if i == 0 => {
                     live_frames += 1;
                     continue;
@@ -280,14 +279,14 @@ impl<M: Medium> Chunks<M> {
         Ok((ChunkState { words }, footprint))
     }
 
-    /// Frees the words that a crash left of runs in which no object was ever published.
+    /// Frees the words of runs that a crash left unpublished.
     ///
-    /// A run's words reach media with the first commit that publishes an object in it, all under one
-    /// fence; before that, lines may have been evicted one by one. So a run that lacks a part holds
-    /// nothing. Called before this open of the pool allocates in the chunk.
+    /// A run's words reach media with the first commit that publishes an object in it, all under one fence; before
+    /// that, lines may have been evicted one by one. So a run that lacks a part holds nothing. Called before this open
+    /// of the pool allocates in the chunk.
     ///
-    /// Runs that were reserved for a cycle count while that cycle is open, and are free otherwise: the
-    /// crash came before its plan counted. So are the frames of a plan.
+    /// Runs that are reserved for a cycle count while that cycle is open. Otherwise they are free, and so are the
+    /// frames of its plan: the crash came before the plan counted.
     fn repair(&self, medium: &M, chunk: Chunk) -> Result<(), FormatError> {
         let cycle = self.resumed.as_deref();
         for i in 0..FRAMES_PER_CHUNK {
@@ -326,10 +325,9 @@ impl<M: Medium> Chunks<M> {
         Ok(())
     }
 
-    /// Whether a run's first frame says that it counts. Runs of the open cycle do; others that are
-    /// reserved do not. A large object's words are durable before the entry that publishes it (A1,
-    /// choice b): where bits are the truth, a clear one says that this never was. Runs of slots without
-    /// an object stay, and serve the next ones.
+    /// Whether a run's first frame says that it counts. Reserved runs count if they belong to the open cycle. A large
+    /// object's words are durable before the entry that publishes it (A1, choice b): where bits are the truth, a clear
+    /// bit says that the object was never published. Runs of slots without an object stay, and serve the next objects.
     fn counts(&self, medium: &M, head: Frame, what: FrameUse) -> bool {
         let of_cycle = |cycle: &Arc<Cycle<M>>| cycle.part(head).is_some();
         if self.resumed.as_ref().is_some_and(of_cycle) {
@@ -341,13 +339,13 @@ impl<M: Medium> Chunks<M> {
         !is_dead && !FrameUse::is_reserved(medium.load_u64(head.word_at()))
     }
 
-    /// Whether the frame is of a source of the cycle that a crash interrupted, or of one that is kept.
+    /// Whether the frame belongs to a source of the interrupted cycle, or of a retained one.
     pub(crate) fn may_lack_blocks(&self, frame: Frame) -> bool {
         let part = self.resumed.as_ref().and_then(|cycle| cycle.part(frame));
         matches!(part, Some(Part::Source(_))) || self.kept.holds(frame)
     }
 
-    /// Makes sure that every chunk of a run is known.
+    /// Loads the state of every chunk of a run.
     pub(crate) fn get_all(&self, medium: &M, first: Frame, frames: u64) -> Result<(), FormatError> {
         for chunk in first.chunk().0..=first.plus(frames - 1).chunk().0 {
             self.get(medium, Chunk(chunk))?;
@@ -355,7 +353,7 @@ impl<M: Medium> Chunks<M> {
         Ok(())
     }
 
-    /// Every chunk that someone has needed.
+    /// Every known chunk.
     pub(crate) fn all_known(&self) -> impl Iterator<Item = (Chunk, &ChunkState<M>)> {
         self.regions
             .iter()
@@ -387,7 +385,7 @@ fn is_whole<M: Medium>(medium: &M, head: Frame) -> Result<bool, FormatError> {
     Ok(true)
 }
 
-/// Takes in a run's allocation bits. Returns how many slots hold an object.
+/// Reads a run's allocation bits. Returns how many slots hold an object.
 fn read_bitmap<M: Medium>(medium: &M, words: &M::Words, frame: Frame, slots: u64) -> u64 {
     let mut live = 0;
     for word in 0..BITMAP_WORDS {
@@ -400,8 +398,8 @@ fn read_bitmap<M: Medium>(medium: &M, words: &M::Words, frame: Frame, slots: u64
     live
 }
 
-/// Takes a run for one of which nobody knows what lives in it: none of the slots that may be filled is free until a
-/// transaction frees it or a trace says so, and all of them count as living, so that the frame stays.
+/// Sets up a run whose live objects are unknown: no slot that may be filled is free until a transaction frees it or a
+/// trace finds it unused, and all of them count as living, so that the frame stays.
 fn fill_unknown(words: &impl Words, frame: Frame, slots: u64, filled: u64) -> u64 {
     words.store(base(frame) + LIVE, filled);
     for word in 0..BITMAP_WORDS {
@@ -422,7 +420,7 @@ mod tests {
 
     use super::*;
 
-    /// Uses the first frames of a chunk of which it has just learned that they are free.
+    /// Uses the first frames of a chunk that were just found to be free.
     fn use_frames(chunks: &Chunks<Crash>, medium: &Crash, chunk: Chunk, uses: [FrameUse; 2]) {
         chunks.get(medium, chunk).unwrap();
         for (frame, what) in (0..).zip(uses) {
@@ -431,7 +429,7 @@ mod tests {
         }
     }
 
-    /// Whoever looks at a chunk frees what a crash left in it: before anybody uses it, or never.
+    /// The first look at a chunk frees the leftovers of a crash, before any thread uses it; later looks do not.
     #[test]
     fn who_looks_at_a_chunk_frees_nothing_that_is_used_already() {
         let chunk = Chunk(FIRST_DATA_CHUNK);

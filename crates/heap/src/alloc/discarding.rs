@@ -1,7 +1,8 @@
-//! Free frames that are being discarded: off the space while their blocks are given back to the device.
+//! Discarding: free frames leave the space while their blocks are given back to the device.
 //!
-//! Giving back takes long, and nobody is to wait at the space's lock for it. Meanwhile these frames are nobody's:
-//! an allocation that finds no others, in a pool that may not grow, waits for them ([`super::frames::FrameSpace::take`]).
+//! Giving back takes long, and no thread should wait at the space's lock for it. Meanwhile these frames are
+//! unavailable: an allocation that finds no others, in a pool that may not grow, waits for them
+//! ([`super::frames::FrameSpace::take`]).
 
 use firn_format::geometry::{Chunk, Frame};
 use firn_units::FRAMES_PER_CHUNK;
@@ -23,9 +24,9 @@ impl Space {
         self.given_up = None;
     }
 
-    /// Takes the next free frames that may still have blocks off the space, so that they can be punched
-    /// without the lock: whole groups, of so many as are given back `together` by their place in the chunk;
-    /// at most one chunk's worth, from `cursor` on. Give them back with [`Space::punched`].
+    /// Takes the next free frames that may still have blocks off the space, so that they can be punched without the
+    /// lock: whole groups, in aligned pieces of `together` frames, from at most one chunk, starting at `cursor`. Give
+    /// them back with [`Space::punched`].
     pub(crate) fn take_punchable(
         &mut self,
         cursor: &mut usize,
@@ -70,14 +71,14 @@ impl Space {
         self.take_back(run);
     }
 
-    /// Whether this open has given the frame's blocks back, and nobody has used it since.
+    /// Whether this open has given the frame's blocks back, and the frame was not used since.
     pub(crate) fn lacks_blocks(&self, frame: Frame) -> bool {
         let chunk = self.chunks.get(frame.chunk().0 as usize);
         let group = frame.index_in_chunk() / GROUP_FRAMES;
         chunk.is_some_and(|chunk| chunk.punched >> group & 1 != 0)
     }
 
-    /// The groups of `run` have no blocks.
+    /// Notes that the groups of `run` have no blocks.
     fn without_blocks(&mut self, run: FrameRun) {
         for group in run.frame.0 / GROUP_FRAMES..(run.frame.0 + run.frames) / GROUP_FRAMES {
             let frames = &mut self.chunks[(group / GROUPS) as usize];
@@ -85,12 +86,12 @@ impl Space {
             frames.punched |= 1 << (group % GROUPS);
         }
         self.given_up = None;
-        // There are blocks again.
+        // The device has blocks again.
         self.forget_refusals();
     }
 
-    /// Those frames that are given back `together` of which every one is free or one of these, which come in
-    /// order and are in nobody's use, so that they can be discarded without the lock. The free ones are
+    /// Takes the aligned pieces of `together` frames in which every frame is free or in `finished`, so that they can be
+    /// discarded without the lock. The `finished` frames come in order, and no thread uses them. The free ones are
     /// taken off the space; give them back with [`Space::finished`].
     pub(crate) fn take_finished(&mut self, finished: &[Frame], together: u64) -> Vec<FrameRun> {
         let mut runs: Vec<FrameRun> = Vec::new();
@@ -102,8 +103,8 @@ impl Space {
         runs
     }
 
-    /// Takes frames of a chunk in which nothing is in use but these and what is kept: pieces in which every frame is free,
-    /// too.
+    /// Takes frames of a chunk whose used frames are all in `finished` or retained. Also takes pieces in which every
+    /// frame is free.
     pub(crate) fn take_gone(
         &mut self,
         chunk: Chunk,
@@ -118,8 +119,8 @@ impl Space {
         runs
     }
 
-    /// Adds these frames to the last run or a new one, if every one is free or in `finished`; takes the free ones
-    /// off the space.
+    /// Adds a piece to the last run or as a new one, if each of its frames is free or in `finished`; takes the free
+    /// ones off the space.
     fn take_whole(&mut self, whole: FrameRun, finished: &[Frame], runs: &mut Vec<FrameRun>) {
         let frames = &self.chunks[whole.frame.chunk().0 as usize];
         let (free, others): (Vec<Frame>, Vec<Frame>) = whole
@@ -142,7 +143,7 @@ impl Space {
         }
     }
 
-    /// The groups of `run` have no blocks if `gone`; all their frames but these are free again.
+    /// Notes that the groups of `run` have no blocks if `gone`; all their frames except `finished` are free again.
     pub(crate) fn finished(&mut self, run: FrameRun, finished: &[Frame], gone: bool) {
         if gone {
             self.without_blocks(run);
@@ -167,7 +168,7 @@ mod tests {
     use super::super::frames::{FrameSpace, Limits, Reach};
     use super::super::reserve::Purpose;
 
-    /// One thread gives every free frame's blocks back, as [`crate::Pool::release_free_space`] does; the other one
+    /// One thread gives the blocks of every free frame back, as [`crate::Pool::release_free_space`] does; the other one
     /// takes a frame in a pool that may not grow.
     fn lend_beside_taking(schedule: Schedule) -> Result<firn_crash::RunOutcome, String> {
         let crash = Crash::new(MIN_POOL_BYTES, CrashOptions::default());
@@ -175,7 +176,7 @@ mod tests {
         let limits = Limits {
             max_bytes: MIN_POOL_BYTES,
             reserve_bytes: 0,
-            sets_aside: false,
+            reserves_last_page: false,
         };
         let space = FrameSpace::new(limits, false);
         space.lock(&crash).look_at_all(&crash, &chunks).unwrap();

@@ -1,4 +1,4 @@
-//! What the collector asks of the allocator: runs that are emptied, and runs that are filled.
+//! The allocator's interface to the collector: runs that are emptied, and runs that are filled.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::steps;
 use firn_format::geometry::FrameRun;
 
-/// A run that holds objects, as it was when someone looked.
+/// A run that holds objects, as of one look at it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Run {
     pub(crate) frame: Frame,
@@ -37,7 +37,7 @@ impl Run {
 }
 
 impl<M: Medium> Allocator<M> {
-    /// Takes back whatever sessions have active. The world is stopped.
+    /// Takes back all active runs of sessions. The world is stopped.
     pub(crate) fn drain_all(&self, medium: &M) -> Result<(), Error> {
         for active in self.active.iter().filter_map(std::sync::OnceLock::get) {
             self.drain(medium, active)?;
@@ -45,14 +45,13 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// From now on notes slots that come into use by sessions in `taken`. The world is stopped, and
-    /// no run is active.
+    /// From now on notes slots that sessions take into use in `taken`. The world is stopped, and no run is active.
     pub(crate) fn note_in(&self, medium: &M, taken: &Arc<TakenSlots<M>>) {
         self.takers.lock(medium).push(Arc::clone(taken));
         self.notes.store(true, Ordering::Release);
     }
 
-    /// Notes no more in `taken`.
+    /// Stops noting in `taken`.
     pub(crate) fn stop_noting(&self, medium: &M, taken: &Arc<TakenSlots<M>>) {
         let mut takers = self.takers.lock(medium);
         takers.retain(|other| !Arc::ptr_eq(other, taken));
@@ -75,8 +74,7 @@ impl<M: Medium> Allocator<M> {
         let _ = self.release(medium, place, place.bit().1, stamp);
     }
 
-    /// Every run of a chunk that holds objects. Sessions may be changing it: what they change is
-    /// missing or out of date.
+    /// Every run of a chunk that holds objects. The result may lack concurrent changes by sessions.
     pub(crate) fn runs_of(&self, medium: &M, chunk: Chunk) -> Result<Vec<Run>, Error> {
         let mut runs = Vec::new();
         let state = self.chunks.get(medium, chunk)?;
@@ -100,7 +98,7 @@ impl<M: Medium> Allocator<M> {
         Ok(runs)
     }
 
-    /// Gives a run back that holds nothing and waits on its list for the next object of its class.
+    /// Gives back a listed run that holds nothing.
     pub(crate) fn give_empty(&self, medium: &M, run: &Run, stamp: u64) -> Result<(), Error> {
         let Some(class) = run.class() else {
             return Ok(());
@@ -113,7 +111,7 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Puts a run that holds nothing on its list, if it is on none because nobody has allocated from it since the pool was
+    /// Lists a run that holds nothing, if it is on no list because no session has allocated from it since the pool was
     /// opened.
     pub(crate) fn list_empty(&self, medium: &M, run: &Run) -> Result<(), Error> {
         match run.class().filter(|_| run.used == 0) {
@@ -140,8 +138,8 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Closes a run: nothing is allocated in it any more. False if it is a session's active run, or no
-    /// longer what it was.
+    /// Closes a run: nothing is allocated in it any more. False if it is active in a session, or no longer the run that
+    /// it was.
     pub(crate) fn close_run(&self, medium: &M, run: &Run, stamp: u64) -> Result<bool, Error> {
         let Some(class) = run.class() else {
             let chunk = self.chunks.get(medium, run.frame.chunk())?;
@@ -150,7 +148,7 @@ impl<M: Medium> Allocator<M> {
             if chunk.words().compare_exchange(state, full, source).is_err() {
                 return Ok(false);
             }
-            // It may have been given back before that, and be something else by now.
+            // It may have been given back before that, and be another run by now.
             let at = run.frame.word_at();
             let word = medium.load_u64(at);
             if word == run.what.to_word() {
@@ -171,7 +169,7 @@ impl<M: Medium> Allocator<M> {
         Ok(self.state(medium, frame)? == FrameState::Source as u64)
     }
 
-    /// Opens a run again that is not emptied after all, if it is closed.
+    /// Opens a closed run that is not emptied after all.
     pub(crate) fn reopen_run(&self, medium: &M, run: &Run, stamp: u64) -> Result<(), Error> {
         if !self.is_closed(medium, run.frame)? {
             return Ok(());
@@ -194,14 +192,14 @@ impl<M: Medium> Allocator<M> {
         core::mem::take(&mut *self.held.lock(medium))
     }
 
-    /// The slots alone: without the large objects.
+    /// The freed slots alone, without the large objects.
     pub(crate) fn take_held_slots(&self, medium: &M) -> Vec<Place> {
         let mut held = self.held.lock(medium);
         held.extract_if(.., |place| place.class.is_some()).collect()
     }
 
-    /// Makes frames that were taken for it a run that the open cycle fills. Nothing else is allocated
-    /// in it before [`Allocator::open_filled`]. The words must reach media before the plan counts.
+    /// Turns frames that were taken for it into a run that the open cycle fills. Nothing else is allocated in it before
+    /// [`Allocator::open_filled`]. The words must reach media before the plan counts.
     pub(crate) fn reserve_run(
         &self,
         medium: &M,
@@ -221,7 +219,7 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Says which slots of a reserved run will be filled, from the first one on.
+    /// Marks the slots of a reserved run that will be filled, from the first one on.
     pub(crate) fn fill_run(
         &self,
         medium: &M,
@@ -247,7 +245,7 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Notes that a run's objects count, or no longer do. Returns what that means for the footprint.
+    /// Notes that a run's objects count, or no longer do. Returns the change of the footprint.
     pub(crate) fn set_run_live(
         &self,
         medium: &M,
@@ -263,8 +261,7 @@ impl<M: Medium> Allocator<M> {
         self.count_run(medium, frame, frames, live != 0)
     }
 
-    /// A planned slot of a reserved run stays free after all: its object was freed before the plan
-    /// counted.
+    /// Leaves a planned slot of a reserved run free: its object was freed before the plan counted.
     pub(crate) fn unfill(&self, medium: &M, place: Place) -> Result<(), Error> {
         let chunk = self.chunks.get(medium, place.frame.chunk())?;
         let (word, bit) = place.bit();
@@ -279,7 +276,7 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Makes a filled run one like any other.
+    /// Turns a filled run into an ordinary one.
     pub(crate) fn open_filled(
         &self,
         medium: &M,
@@ -295,7 +292,7 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Gives the frames of an emptied run back. Their words say on media that they are free.
+    /// Gives back the frames of an emptied run. Their words on media already say that they are free.
     pub(crate) fn give_emptied(&self, medium: &M, frame: Frame, frames: u64, stamp: u64) {
         self.leave_emptied(frame);
         self.space()
@@ -303,7 +300,7 @@ impl<M: Medium> Allocator<M> {
             .give(FrameRun { frame, frames }, stamp);
     }
 
-    /// An emptied run is no run any more.
+    /// Ends an emptied run.
     pub(crate) fn leave_emptied(&self, frame: Frame) {
         if let Some(chunk) = self.chunks.known(frame.chunk()) {
             for word in 0..BITMAP_WORDS as usize {
@@ -315,8 +312,7 @@ impl<M: Medium> Allocator<M> {
         }
     }
 
-    /// Makes slots free that nothing reaches. Returns how many, and what that means for the
-    /// footprint.
+    /// Frees slots whose objects are unreachable. Returns the change of the footprint.
     pub(crate) fn reclaim_slots(
         &self,
         medium: &M,

@@ -1,6 +1,6 @@
-//! What objects take.
+//! The footprint of objects.
 
-/// Frames of runs that hold objects, and chunks in which such runs lie; or by how much they change.
+/// Frames of runs that hold objects, and chunks in which such runs lie; or a change of these counts.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Footprint {
     pub(crate) frames: i64,

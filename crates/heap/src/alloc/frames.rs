@@ -1,11 +1,9 @@
 //! The frame space: which frames are free, and where new ones come from.
 //!
-//! Chunks are looked at when they are needed, the first time from the pool's tables, beginning with
-//! the one that frames were taken from last: the first allocation after opening takes as long in a
-//! large pool as in a small one. The chunks before it follow one by one when those from there on have no
-//! room, before the pool grows. A freed run waits
-//! in quarantine until every number given out before is durable at home (rule A2): until then a
-//! replayed entry may still write there.
+//! Chunks are first looked at when they are needed, beginning with the chunk from which frames were taken last: the
+//! first allocation after opening takes as long in a large pool as in a small one. When the chunks from there on have
+//! no room, the earlier ones follow one by one, before the pool grows. A freed run waits in quarantine until every LSN
+//! given out before is durable at home (rule A2): until then a replayed entry may still write there.
 
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
@@ -21,9 +19,9 @@ use super::reserve::Purpose;
 use crate::error::Error;
 use crate::steps;
 
-/// Chunks that a pool may have at least, if one of them is set aside for what a collection moves.
+/// A pool must be able to have this many chunks before it reserves any for plans.
 pub(super) const CHUNKS_TO_RESERVE: u64 = 32;
-/// Frames from which on an object is so long that the rest of its last chunk does not weigh.
+/// From this many frames on, an object is so long that the rest of its last chunk carries little weight.
 const LONG_FRAMES: u64 = 8 * FRAMES_PER_CHUNK;
 /// Size hints: one for each power of two of frames up to a chunk.
 const HINTS: usize = FRAMES_PER_CHUNK.ilog2() as usize + 1;
@@ -31,55 +29,55 @@ const HINTS: usize = FRAMES_PER_CHUNK.ilog2() as usize + 1;
 /// Where frames may be taken from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reach {
-    /// What the pool has.
+    /// From the frames that the pool has.
     Held,
-    /// That, and what it gets if it grows.
+    /// From those, and from frames that the pool gains by growing.
     Growing,
 }
 
 /// How far the pool may grow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Bytes the pool may have.
+    /// The most bytes of the pool.
     pub(crate) max_bytes: u64,
-    /// Bytes of these that only a pool that waits for its trace may use, and collections.
+    /// Bytes of these that only collections may use, and a pool that waits for its trace.
     pub(crate) reserve_bytes: u64,
-    /// Whether the page in which an object of many pages ends is set aside for plans.
-    pub(crate) sets_aside: bool,
+    /// Whether the page in which an object of many pages ends is reserved for plans.
+    pub(crate) reserves_last_page: bool,
 }
 
-/// Which frames are free, on cache lines of its own.
+/// The free frames, on cache lines of their own.
 #[repr(align(128))]
 pub(crate) struct FrameSpace(Lock<Space>);
 
 /// The frame space, locked.
 pub(crate) struct Space {
     pub(super) chunks: Vec<ChunkFrames>,
-    /// Chunks that were looked at, and free frames of these.
+    /// How many chunks were looked at.
     pub(super) known: u64,
     pub(super) free: u64,
-    /// Where looking began; everything from here on is known once `ahead` has reached the end.
+    /// Where looking began; all chunks from here on are known once `ahead` has reached the end.
     pub(super) frontier: usize,
     pub(super) ahead: usize,
     /// Next chunk before the frontier to look at.
     pub(super) behind: usize,
     pub(super) quarantine: VecDeque<(u64, FrameRun)>,
-    /// What entries of these numbers have outside their slots.
+    /// The frames of entries outside their slots, with the entries' LSNs.
     pub(super) logs: Vec<(u64, FrameRun)>,
     /// No chunk below this one has a free run of at least 2^i frames.
     pub(super) hints: [usize; HINTS],
     pub(super) limits: Limits,
     /// Whether the reserve may be used.
     pub(super) emergency: bool,
-    /// Whether the device has refused a chunk, and nothing has changed since that this pool knows of.
+    /// Whether the device has refused a chunk, and this pool knows of no change since.
     pub(super) growth_refused: bool,
     /// How often it has refused blocks for holes since then.
     pub(super) holes_refused: u32,
-    /// [`Space::given_up`], until something of it changes.
+    /// [`Space::given_up`], until it changes.
     pub(super) given_up: Option<u64>,
-    /// Chunk that was set aside last because something in it was pinned.
+    /// The last chunk that was reserved because something in it was pinned.
     pub(super) reserved_pinned: usize,
-    /// Frames of plans that are kept.
+    /// Frames of retained plans.
     pub(super) kept_plans: u64,
     /// Free frames that are off the space while their blocks are given back, see [`super::discarding`].
     pub(super) discarding: u64,
@@ -112,8 +110,8 @@ impl FrameSpace {
         self.0.lock(medium)
     }
 
-    /// Takes a run of frames, see [`Space::take`]. A pool is not full while free frames are being discarded: who gives
-    /// their blocks back waits for nobody, so waiting for it ends.
+    /// Takes a run of frames, see [`Space::take`]. A pool is not full while free frames are being discarded: the
+    /// discarding thread waits for no one, so waiting for it ends.
     pub(crate) fn take<M: Medium>(
         &self,
         medium: &M,
@@ -137,7 +135,7 @@ impl FrameSpace {
 }
 
 impl Space {
-    /// Takes in what is free.
+    /// Digests which frames are free.
     pub(super) fn digest(&self, into: &mut impl Hasher) {
         (self.frontier, self.ahead, self.behind, self.emergency).hash(into);
         (self.growth_refused, self.holes_refused).hash(into);
@@ -158,7 +156,7 @@ impl Space {
         }
     }
 
-    /// Of every chunk, the frames that are not free.
+    /// The frames of every chunk that are not free.
     pub(super) fn taken(&self) -> impl Iterator<Item = (Chunk, impl Iterator<Item = Frame>)> {
         let chunks = (0..self.chunks.len()).map(|number| Chunk(number as u64));
         chunks.map(|chunk| (chunk, self.each_taken(chunk)))
@@ -173,7 +171,7 @@ impl Space {
 
     /// Takes a run of frames that are known to be free, with blocks.
     ///
-    /// Errors: the device has none for it.
+    /// Errors: the device has no blocks for it.
     fn take_known<M: Medium>(
         &mut self,
         medium: &M,
@@ -191,19 +189,19 @@ impl Space {
         Ok(Some(run))
     }
 
-    /// A run is taken. The page in which a long one ends is set aside, in pools that want that.
+    /// Notes a taken run. The page in which a long one ends is reserved, in pools with that option.
     fn note_taken<M: Medium>(&mut self, medium: &M, run: FrameRun) {
         self.mark(run, false);
         self.note_frontier(medium, run.frame.chunk());
         let end = run.frame.plus(run.frames);
         let ends_within = end.index_in_chunk() != 0;
-        if self.limits.sets_aside && run.frames >= LONG_FRAMES && ends_within {
+        if self.limits.reserves_last_page && run.frames >= LONG_FRAMES && ends_within {
             self.reserve_chunk(end.chunk());
         }
     }
 
-    /// Takes a run of frames. `durable` is the number below which all homes are known durable. The
-    /// frames have blocks on the device; what they hold is arbitrary, their words are still free.
+    /// Takes a run of frames. `durable` is the LSN below which all homes are known durable. The frames have blocks on
+    /// the device; their content is arbitrary, and their words still say free.
     fn take<M: Medium>(
         &mut self,
         medium: &M,
@@ -216,12 +214,12 @@ impl Space {
             true => durable,
             false => u64::MAX,
         });
-        // What was refused before is asked for again, once, by who finds nothing else; a collection has asked.
+        // If nothing else is found, asks the device once more for refused blocks; a collection has asked already.
         let mut may_ask = purpose != Purpose::Collection && self.has_refusals();
         let mut refusal = None;
         loop {
             match self.take_known(medium, frames, purpose) {
-                // Those were found to be hollow: others are not, perhaps.
+                // These frames turned out to be hollow; others may not be.
                 Err(error) if error.is_no_room() => {
                     refusal = Some(error);
                     continue;
@@ -230,8 +228,8 @@ impl Space {
                 Ok(Some(run)) => return Ok(run),
                 Ok(None) => {}
             }
-            // One chunk after the other, until one has room: whoever opened the pool, what is free in it serves
-            // before it grows.
+            // One chunk after the other, until one has room: free frames serve before the pool grows, whichever open
+            // left them.
             if self.look_ahead(medium, chunks)? || self.look_behind(medium, chunks)? {
                 continue;
             }
@@ -253,8 +251,8 @@ impl Space {
                 }
             }
             if self.chunks.iter().any(|c| !c.is_offered() && !c.for_logs) {
-                // Rather room in chunks that are to be emptied than none: until a plan has its
-                // destinations, these may be all there are.
+                // Frames in chunks that are to be emptied are better than none: until a plan has its destinations,
+                // these may be the last ones.
                 self.offer_all();
             } else if core::mem::take(&mut may_ask) {
                 self.forget_refusals();
@@ -276,22 +274,22 @@ impl Space {
         })
     }
 
-    /// Gives frames back, whose words are free again; `stamp` is the counter of numbers now.
+    /// Gives back frames whose words say free again; `stamp` is the LSN counter now.
     pub(crate) fn give(&mut self, run: FrameRun, stamp: u64) {
         self.quarantine.push_back((stamp, run));
     }
 
-    /// Gives frames back that hold nothing a replay could write to: logs' overflow.
+    /// Gives back frames that no replay writes to: a log's overflow.
     pub(crate) fn give_at_once(&mut self, run: FrameRun) {
         self.mark(run, true);
     }
 
-    /// Keeps the frames of a log until recovery will not read its entry, which is known by its number.
+    /// Keeps the frames of a log until recovery will not read its entry, which is known by its LSN.
     pub(crate) fn keep_log(&mut self, number: u64, runs: &[FrameRun]) {
         self.logs.extend(runs.iter().map(|&run| (number, run)));
     }
 
-    /// Takes the frames of logs of which that is so: a durable W lies above their numbers (R8).
+    /// Takes the log frames whose entries recovery will not read: a durable W lies above their LSNs (R8).
     pub(crate) fn take_ended_logs(&mut self, shown: u64) -> Vec<FrameRun> {
         let ended = self.logs.extract_if(.., |(number, _)| *number < shown);
         ended.map(|(_, run)| run).collect()
@@ -302,17 +300,17 @@ impl Space {
         !self.logs.is_empty()
     }
 
-    /// Whether frames wait: for numbers to become durable, or for recovery to read their entries no more.
+    /// Whether frames wait: for LSNs to become durable, or until recovery no longer reads their entries.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.quarantine.is_empty() || self.keeps_logs()
     }
 
-    /// The reserve is for pools that wait for a trace.
+    /// Allows the reserve, for a pool that waits for a trace, or forbids it.
     pub(crate) fn set_emergency(&mut self, emergency: bool) {
         self.emergency = emergency;
     }
 
-    /// Frees what waits for numbers below `durable` only.
+    /// Frees the frames that wait only for LSNs below `durable`.
     pub(crate) fn end_quarantine(&mut self, durable: u64) {
         while self
             .quarantine
@@ -332,7 +330,7 @@ impl Space {
             let first = frame.index_in_chunk();
             let here = left.min(FRAMES_PER_CHUNK - first);
             let chunk = frame.chunk().0 as usize;
-            // A chunk that was not looked at yet has its frames' words on media, and waits.
+            // A chunk that was not looked at yet has its frames' words on media; they will be read there.
             let Some(frames) = self.chunks.get_mut(chunk).filter(|c| c.known) else {
                 break;
             };
@@ -349,7 +347,7 @@ impl Space {
         }
     }
 
-    /// Frames for which the device has no blocks are passed over: hints, which speak of all, stay as they are then.
+    /// Skips frames for which the device has no blocks. The hints then stay as they are, because they cover all frames.
     fn find(&mut self, frames: u64) -> Option<FrameRun> {
         let hint = frames.next_power_of_two().ilog2() as usize;
         let is_exact = frames.is_power_of_two() && self.holes_refused == 0;
@@ -367,14 +365,14 @@ impl Space {
                 return Some(FrameRun { frame, frames });
             }
         }
-        // The hint speaks of runs of 2^hint frames, which are at least as long as this one.
+        // The hint covers runs of 2^hint frames, which are at least as long as this one.
         if is_exact {
             self.hints[hint] = self.chunks.len();
         }
         None
     }
 
-    /// There may be free runs from this chunk on.
+    /// Notes that there may be free runs from this chunk on.
     pub(super) fn may_be_free_from(&mut self, chunk: usize) {
         for hint in &mut self.hints {
             *hint = (*hint).min(chunk);
@@ -416,7 +414,7 @@ impl Space {
         None
     }
 
-    /// Remembers on media where frames were taken last.
+    /// Notes on media where frames were taken last.
     fn note_frontier<M: Medium>(&self, medium: &M, chunk: Chunk) {
         let word = Seal::Frontier.seal(chunk.0);
         if medium.load_u64(geometry::FRONTIER) != word {
@@ -424,18 +422,18 @@ impl Space {
         }
     }
 
-    /// Bytes that the pool may have: the medium's capacity if nobody said how many.
+    /// Bytes that the pool may have: the medium's capacity if there is no limit.
     pub(crate) fn most_bytes<M: Medium>(&self, medium: &M) -> u64 {
         self.limits.max_bytes.min(medium.capacity())
     }
 
-    /// This many frames more hold plans that are kept.
+    /// Notes that this many more frames hold retained plans.
     pub(crate) fn keep_plan(&mut self, frames: u64) {
         self.given_up = None;
         self.kept_plans += frames;
     }
 
-    /// No plan is kept any more.
+    /// Notes that no plan is retained any more.
     pub(crate) fn forget_plans(&mut self) {
         self.given_up = None;
         self.kept_plans = 0;
@@ -453,7 +451,7 @@ impl Space {
         self.ahead as u64 * CHUNK_BYTES >= len && self.behind >= self.frontier
     }
 
-    /// Free frames of a chunk, if it was looked at and plans take them.
+    /// How many free frames a chunk has, if it was looked at and plans may use them.
     pub(crate) fn free_frames(&self, chunk: Chunk) -> u64 {
         let frames = self.chunks.get(chunk.0 as usize).filter(|c| c.is_open());
         frames.map_or(0, |c| c.count)

@@ -1,4 +1,4 @@
-//! Blocks of the device: the pool grows, and frames without blocks get some before anybody stores to them.
+//! Blocks of the device: the pool grows, and frames without blocks get some before a store to them.
 
 use firn_format::geometry::{self, CHUNK_TABLE_BYTES, Chunk, Frame};
 use firn_format::sealed::Seal;
@@ -54,7 +54,7 @@ impl Space {
             medium.write_back(geometry::LENGTH, 8);
             self.may_be_free_from(next.0 as usize);
         } else {
-            // A region's tables: reserved piece by piece, as its chunks come into use.
+            // A region's tables are reserved piece by piece, as its chunks come into use.
             self.known += 1;
             self.chunks.push(ChunkFrames {
                 known: true,
@@ -70,7 +70,7 @@ impl Space {
     pub(super) fn back<M: Medium>(&mut self, medium: &M, run: FrameRun) -> Result<(), Error> {
         let chunk = run.frame.chunk();
         let frames = &mut self.chunks[chunk.0 as usize];
-        // All of a chunk at once can be a huge page.
+        // All blocks of a chunk requested at once can be a huge page.
         if frames.unbacked == u32::MAX
             && frames.count == FRAMES_PER_CHUNK
             && self.holes_refused == 0

@@ -1,16 +1,14 @@
-//! Lists of runs with free slots, one a class for each lane.
+//! Lists of runs with free slots, one per class and lane.
 //!
-//! A run is on a list exactly while its state is `Listed`; both change together under the list's
-//! lock. It is its owner's list: that of the lane whose session allocated from the run last, lane 0
-//! where none has since the pool was opened. So what a session frees of its own comes back to it, by
-//! a lock and words that are in its core's cache. A session whose lane has nothing listed takes from
-//! the others and is the owner from then on.
+//! A run is on a list exactly while its state is `Listed`; both change together under the list's lock. The list is its
+//! owner's: the lane whose session allocated from the run last, or lane 0 if none has since the pool was opened. So a
+//! session gets back the slots that it frees, by a lock and words that are in its core's cache. A session whose lane
+//! has nothing listed takes from the others and is the owner from then on.
 //!
-//! A run's owner and class stay as they are while the lock of the list that they name is held and
-//! the run is active in no session: to change, it would have to leave that list first. Who frees
-//! a slot may have been slow, and the run have been given back since and taken for another class: so
-//! both are looked at again under the lock. A run knows its position, so that it leaves the list in
-//! constant time.
+//! A run's owner and class cannot change while the lock of the list that they name is held and the run is active in no
+//! session: to change, the run would first have to leave that list. A thread that frees a slot may be so slow that the
+//! run was given back and taken for another class meanwhile; so it reads both again under the lock. A run knows its
+//! position, so it leaves the list in constant time.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,14 +23,14 @@ use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK};
 use super::chunks::{Chunks, FREE, FrameState, LIVE, OWNER, POSITION, STATE, base, slot_mask};
 use crate::error::Error;
 
-/// Chunks that one search looks at for runs with free slots, before it takes new frames.
+/// Chunks that one search checks for runs with free slots, before it takes new frames.
 const LOOK_AHEAD: usize = 4;
 
-/// Frames of runs with free slots that a list keeps, empty or not: a program that frees what it
-/// allocates would otherwise give frames back and take them again, all threads through one lock.
+/// Frames of runs with free slots that a list keeps, empty or not: otherwise a program that frees what it allocates
+/// would give frames back and take them again, all threads through one lock.
 pub(crate) const KEPT_FRAMES: u64 = 8;
 
-/// How far from a list's end a run is asked for that may soon be moved, because others leave.
+/// How far from a list's end a run is prefetched, because removals may soon move it.
 const SOON: usize = 4;
 
 /// Words from one class's lanes to the next: a cache line.
@@ -43,8 +41,8 @@ const _: () = assert!(LANES <= u64::BITS as usize);
 #[repr(align(128))]
 struct LaneLists {
     of: [Lock<Vec<Frame>>; CLASSES],
-    /// For each class a bit: its list may hold runs without an object, which were kept. Set by who lists or keeps
-    /// one, before that is over; cleared by who looks through the list for them.
+    /// One bit per class: its list may hold kept runs without an object. Set by the thread that lists or keeps one,
+    /// before it has finished; cleared by the thread that searches the list for them.
     empty: [AtomicU64; CLASSES / 64],
 }
 
@@ -64,7 +62,7 @@ impl LaneLists {
         }
     }
 
-    /// The classes of which that was noted, from now on no more.
+    /// The classes that were noted, whose bits this clears.
     fn take_noted(&self) -> impl Iterator<Item = Class> {
         let words = self.empty.iter().map(|word| match word.load(Relaxed) {
             0 => 0,
@@ -79,12 +77,12 @@ impl LaneLists {
 
 const _: () = assert!(CLASSES.is_multiple_of(64));
 
-/// The lists, and how far the chunks have been looked at for runs that belong on them.
+/// The lists, and how far chunks were searched for runs that belong on them.
 pub(crate) struct Lists<M: Medium> {
     lanes: Box<[OnceLock<Box<LaneLists>>]>,
-    /// For each class the lanes whose list may hold something, a bit a lane. Set under the list's
-    /// lock by who lists a run, cleared under it by who finds nothing there to take for another
-    /// lane; the lane itself does not touch it, so that this word seldom changes.
+    /// For each class the lanes whose list may hold something, one bit per lane. Set under the list's lock by a thread
+    /// that lists a run, and cleared under it by a thread that finds nothing there for another lane. The lane itself
+    /// does not touch it, so this word seldom changes.
     listed: M::Words,
     cursor: Lock<u64>,
 }
@@ -111,7 +109,7 @@ impl<M: Medium> Lists<M> {
         self.lanes[lane].get_or_init(LaneLists::new)
     }
 
-    /// Takes a run off a list and makes `lane` its owner. Looks at a few chunks more for one.
+    /// Takes a run off a list and makes `lane` its owner. Searches a few more chunks for one.
     pub(crate) fn pop(
         &self,
         medium: &M,
@@ -122,7 +120,7 @@ impl<M: Medium> Lists<M> {
         self.pop_within(medium, chunks, (class, lane), LOOK_AHEAD)
     }
 
-    /// Takes a run from the list of any chunk, before the pool grows.
+    /// Takes a listed run of any chunk, before the pool grows.
     pub(crate) fn pop_anywhere(
         &self,
         medium: &M,
@@ -179,7 +177,7 @@ impl<M: Medium> Lists<M> {
         Ok(Some(frame))
     }
 
-    /// The runs of a class that are listed, wherever in the pool.
+    /// The listed runs of a class in the whole pool.
     pub(crate) fn all_of(
         &self,
         medium: &M,
@@ -194,7 +192,7 @@ impl<M: Medium> Lists<M> {
             .collect())
     }
 
-    /// Takes this run off its list, for a lane. False if it is not listed.
+    /// Takes this run off its list for a lane. False if it is not listed.
     pub(crate) fn take(
         &self,
         medium: &M,
@@ -214,8 +212,8 @@ impl<M: Medium> Lists<M> {
         Ok(true)
     }
 
-    /// Lists the runs with free slots of the next chunk. False if there is none, or if media does
-    /// not know which slots are free.
+    /// Lists the runs with free slots of the next chunk. False if there is none, or if media does not know which slots
+    /// are free.
     fn look_further(&self, medium: &M, chunks: &Chunks<M>) -> Result<bool, Error> {
         if !chunks.bitmaps_hold() {
             return Ok(false);
@@ -293,7 +291,7 @@ impl<M: Medium> Lists<M> {
         Ok(())
     }
 
-    /// Takes a run off its list for good if all of its slots are free, and the list has more frames than `keeps`.
+    /// Takes a run off its list for good if all of its slots are free and the list has more than `keeps` frames.
     pub(crate) fn withdraw_empty(
         &self,
         medium: &M,
@@ -318,8 +316,8 @@ impl<M: Medium> Lists<M> {
         Ok(true)
     }
 
-    /// Takes every run off its list for good of which all slots are free: before the pool grows, for those are
-    /// frames that may serve any class. Looks only where one was listed or kept since the last time.
+    /// Takes every run whose slots are all free off its list for good, before the pool grows, because their frames may
+    /// serve any class. Looks only where a run was listed or kept since the last time.
     pub(crate) fn withdraw_all_empty(
         &self,
         medium: &M,
@@ -381,9 +379,9 @@ fn is_empty<M: Medium>(words: &M::Words, frame: Frame, class: Class) -> bool {
 /// Makes a lane the owner of a run that is on no list any more. The list's lock is held.
 fn own<M: Medium>(medium: &M, chunks: &Chunks<M>, frame: Frame, lane: usize) -> Result<(), Error> {
     let words = chunks.get(medium, frame.chunk())?.words();
-    // The state before the owner: who finds the new owner locks its list, not this one, and would
-    // look there for a run that is listed. Who finds the old one waits for this lock and looks
-    // again; and once the run is let go both words were stored before.
+    // The state changes before the owner. A thread that reads the new owner locks that lane's list, not this one, and
+    // must not find a listed run there. A thread that reads the old one waits for this lock and reads again; once the
+    // run is retired, both words were stored before.
     words.swap(base(frame) + STATE, FrameState::Owned as u64);
     words.store(base(frame) + OWNER, lane as u64);
     Ok(())
@@ -399,7 +397,7 @@ fn remove<M: Medium>(
     let words = chunks.get(medium, frame.chunk())?.words();
     let position = words.load(base(frame) + POSITION) as usize - 1;
     list.swap_remove(position);
-    // The one that moves to the place of the next run that leaves, if others follow soon.
+    // Prefetches the run that the next removal may move, if removals follow soon.
     if let Some(&soon) = list.len().checked_sub(SOON).and_then(|i| list.get(i))
         && let Some(chunk) = chunks.known(soon.chunk())
     {
@@ -425,7 +423,7 @@ mod tests {
 
     use super::*;
 
-    /// A run with free slots that lane 0 owns and has listed.
+    /// A run with free slots, listed for its owner, lane 0.
     fn listed(medium: &Crash, lists: &Lists<Crash>, chunks: &Chunks<Crash>, class: Class) -> Frame {
         let frame = Chunk(FIRST_DATA_CHUNK).first_frame();
         let words = chunks.get(medium, frame.chunk()).unwrap().words();
@@ -438,8 +436,8 @@ mod tests {
         frame
     }
 
-    /// A session of another lane takes a run while the collector closes it: one of them has it, and nobody looks
-    /// for it on the list of its new owner.
+    /// A session of another lane takes a run while the collector closes it: one of them gets it, and no thread looks
+    /// for it on its new owner's list.
     #[test]
     fn a_run_that_changes_its_owner_is_on_no_list() {
         let class = Class::all().next().unwrap();

@@ -1,4 +1,4 @@
-//! Chunks are looked at the first time that somebody needs them.
+//! The first look at each chunk, when a thread first needs it.
 
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{self, Chunk};
@@ -64,7 +64,7 @@ impl Space {
         };
         if chunk.is_data() {
             if chunks.may_need_repair() {
-                // Knowing the chunk frees what a crash left of unpublished runs.
+                // Loading the chunk's state frees the unpublished runs that a crash left.
                 chunks.get(medium, chunk)?;
             }
             for i in 0..FRAMES_PER_CHUNK {
@@ -73,8 +73,8 @@ impl Space {
                     frames.set(i, 1, true);
                 }
             }
-            // A group with a frame in use was reserved whole, unless it is a source of the cycle that a crash
-            // interrupted: blocks of sources are given back with those of the free frames beside them.
+            // A group with a frame in use was reserved whole, unless it holds a source of the interrupted cycle: blocks
+            // of sources are given back together with those of the free frames beside them.
             for group in 0..GROUPS {
                 let first = group * GROUP_FRAMES;
                 let may_lack = |i| {
@@ -104,7 +104,7 @@ impl Space {
         Ok(())
     }
 
-    /// Looks at every chunk there is, and at what lives in it.
+    /// Looks at every chunk, and at its objects.
     pub(crate) fn look_at_all<M: Medium>(
         &mut self,
         medium: &M,

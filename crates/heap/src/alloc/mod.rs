@@ -1,9 +1,9 @@
 //! The allocator: frames from chunks, slots from frames.
 //!
-//! What is free is volatile knowledge, read from the pool's tables when a chunk is first needed. In
-//! an explicit pool every allocation bit is on media, changed by the transaction that allocates or
-//! frees. In a traced pool the bits are written at a clean close; after a crash only frames that
-//! media says are free serve allocation until the objects have been traced.
+//! Which slots and frames are free is volatile knowledge, read from the pool's tables when a chunk is first needed. In
+//! an explicit pool every allocation bit is on media, changed by the transaction that allocates or frees. In a traced
+//! pool the bits are written at a clean close; after a crash, until the objects have been traced, only frames that are
+//! free on media serve allocation.
 //!
 //! Lock order: a list, then the frame space, then a look at a chunk. None is held across a fence.
 

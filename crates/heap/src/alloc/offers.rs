@@ -1,4 +1,4 @@
-//! Chunks from which nothing is taken, or only what is found nowhere else; and what is taken from one of them.
+//! Chunks from which frames are taken only as a last resort, or not at all; and taking frames from a given chunk.
 
 use firn_format::geometry::Chunk;
 use firn_media::Medium;
@@ -17,14 +17,14 @@ impl Space {
         }
     }
 
-    /// Takes from a chunk only what is found nowhere else, from now on.
+    /// From now on takes frames of a chunk only if there are no others.
     pub(crate) fn deprioritise(&mut self, chunk: Chunk) {
         if let Some(frames) = self.chunks.get_mut(chunk.0 as usize) {
             frames.deprioritised = frames.count < FRAMES_PER_CHUNK;
         }
     }
 
-    /// Leaves what is free in a chunk to plans, from now on, if it was looked at and is in use.
+    /// From now on leaves the free frames of a chunk to plans, if it was looked at and is in use.
     pub(crate) fn reserve_chunk(&mut self, chunk: Chunk) {
         let known = self.chunks.get_mut(chunk.0 as usize).filter(|c| c.known);
         if let Some(frames) = known {
@@ -32,7 +32,7 @@ impl Space {
         }
     }
 
-    /// Sets aside a chunk in which an object was pinned: one at a time, and none in a small pool.
+    /// Reserves a chunk in which an object was pinned: one at a time, and none in a small pool.
     pub(crate) fn reserve_pinned(&mut self, chunk: Chunk) {
         let is_small = self.limits.max_bytes < CHUNKS_TO_RESERVE * CHUNK_BYTES;
         let has_room = |c: &ChunkFrames| c.reserved_for_plans && c.count > 0;
@@ -42,7 +42,7 @@ impl Space {
         }
     }
 
-    /// Leaves nothing in a chunk to plans any more: nothing lies in it that never moves.
+    /// Stops reserving a chunk for plans: it no longer holds anything that never moves.
     pub(crate) fn unreserve(&mut self, chunk: Chunk) {
         let index = chunk.0 as usize;
         if let Some(frames) = self.chunks.get_mut(index).filter(|c| c.reserved_for_plans) {
@@ -56,7 +56,7 @@ impl Space {
         self.offer(|chunk| chunk.closed = false);
     }
 
-    /// Opens every closed chunk, deprioritises none any more and reserves none.
+    /// Opens every closed chunk, and ends all deprioritising and reserving.
     pub(crate) fn offer_all(&mut self) {
         self.offer(|chunk| {
             (chunk.closed, chunk.deprioritised, chunk.reserved_for_plans) = (false, false, false);
@@ -95,7 +95,7 @@ impl Space {
                 frames,
             };
             match self.back(medium, run) {
-                // That group was found to be hollow: others are not, perhaps.
+                // That group turned out to be hollow; others may not be.
                 Err(error) if error.is_no_room() => continue,
                 other => other?,
             }

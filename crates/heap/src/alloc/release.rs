@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::steps;
 
 impl<M: Medium> Allocator<M> {
-    /// Makes slots free again: the `bits` of the bitmap word in which `place` lies. Rule A4: the
-    /// freeing transaction's in-place stores are done. `stamp` is the counter of numbers now.
+    /// Frees slots: the `bits` of the bitmap word in which `place` lies. Rule A4: the freeing transaction's in-place
+    /// stores are done. `stamp` is the LSN counter now.
     #[inline]
     pub(crate) fn release(
         &self,
@@ -105,8 +105,8 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// A large object's run was `Full`. Whoever still holds a place in what was here before must not list it
-    /// while it is being made into a run of slots.
+    /// The state of a large object's run was `Full`. A thread with an old place in this run must not list it while it
+    /// becomes a run of slots.
     pub(super) fn leave(&self, run: FrameRun) {
         if let Some(chunk) = self.chunks.known(run.frame.chunk()) {
             let leaving = FrameState::Leaving as u64;
@@ -125,7 +125,7 @@ impl<M: Medium> Allocator<M> {
         self.held.lock(medium).extend(slots);
     }
 
-    /// Notes, before a slot is offered, that it was freed.
+    /// Notes that a slot was freed, before it is offered.
     fn note_freed(&self, class: Class, stamp: u64) {
         if class.slot_bytes() <= LOGGED_OBJECT_BYTES {
             return;

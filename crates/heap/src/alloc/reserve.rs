@@ -1,15 +1,15 @@
-//! What is kept free for collections, and what is known of a device that is full.
+//! Frames kept free for collections, and the state of a full device.
 //!
-//! A collection takes frames before it gives any back: for its plan, and for the first copies. In a pool
-//! that cannot grow there would be none, just where a collection is needed most. So the program's allocations
-//! stop before the last free frames of such a pool, [`Space::leaves_reserve`]; what the program fills with
-//! objects never includes them, and logs, which are given back when their transaction ends, may use them. A pool
-//! with a limit has a share of that as reserve besides, which a collection may use, and which what it wins
-//! makes up for: until then the program's allocations leave as many frames free as it has taken of it. The same
-//! holds for what a log takes, of the reserve or beyond the limit.
+//! A collection takes frames before it gives any back: for its plan, and for the first copies. In a pool that cannot
+//! grow there would be none, just where a collection is needed most. So the program's allocations stop before the last
+//! free frames of such a pool ([`Space::leaves_reserve`]): these never hold the program's objects, but logs, which are
+//! given back when their transaction ends, may use them. A pool with a limit also reserves a share of it for
+//! collections, whose winnings make up for it: until then the program's allocations leave as many frames free as the
+//! collection took of the share. The rule also covers the frames that a log takes, of the reserve or beyond the limit.
 //!
-//! A device that has refused blocks is not asked again and again: frames that have some are used. It is asked
-//! again by an allocation of the program that finds none, by the next collection, once, and when this pool has
+//! A device that has refused blocks is not asked again and again: frames with blocks are used first. It is asked again
+//! by an allocation of the program that finds none, once by the next collection, and after this pool has given blocks
+//! back.
 //! given blocks back.
 
 use std::collections::BTreeSet;
@@ -26,12 +26,13 @@ use firn_format::geometry::FrameRun;
 
 /// Frames that the program's allocations leave free at least.
 const LEAST_FRAMES: u64 = 32;
-/// Frames that they leave free as a share of the known chunks: one frame in so many. The bits of all objects of a frame take
-/// four words in a log if they are of the least size, and those of larger ones three at most
-/// ([`firn_format::lane::Record::push_masks`]): so the bits of all objects of the pool fit, and can be freed at once.
+/// The program's allocations also leave one frame in this many of the known chunks free. In a log the bits of a frame's
+/// objects take four words at the least object size, and at most three for larger ones
+/// ([`firn_format::lane::Record::push_masks`]): so the bits of all objects of the pool fit, and all can be freed at
+/// once.
 const SHARE: u64 = 128;
 
-/// Holes for which the device refuses blocks, one after the other, before no other is tried.
+/// After this many consecutive holes for which the device refuses blocks, no other hole is tried.
 const MOST_REFUSALS: u32 = 4;
 
 /// What frames are taken for.
@@ -39,33 +40,33 @@ const MOST_REFUSALS: u32 = 4;
 pub(crate) enum Purpose {
     /// Objects of the program.
     Objects,
-    /// A log, which is given back when its transaction ends.
+    /// A log; its frames are given back when its transaction ends.
     Log,
-    /// A plan, or what it fills.
+    /// A plan, or its destinations.
     Collection,
 }
 
-/// Frames that a collection may take, as far as is known.
+/// Frames that a collection may take, as far as known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Free frames.
     pub(crate) frames: u64,
-    /// Consecutive ones at most.
+    /// The longest row of free frames.
     pub(crate) longest: u64,
-    /// Frames that the pool may have besides, by its limit.
+    /// Frames by which the pool may still grow within its limit.
     pub(crate) growth: u64,
-    /// Frames that the program may fill with objects in all, with those that it has filled; `None` where nobody has
-    /// said how many, and the device has not refused any.
+    /// The most frames that the program may fill with objects, including those that it has filled; `None` without a
+    /// limit, if the device has refused no blocks.
     pub(crate) most: Option<u64>,
 }
 
 impl Space {
-    /// Whether the device has refused blocks since something changed.
+    /// Whether the device has refused blocks since the last change.
     pub(super) fn has_refusals(&self) -> bool {
         self.growth_refused || self.holes_refused > 0
     }
 
-    /// Has the device asked again.
+    /// Allows asking the device again.
     pub(crate) fn forget_refusals(&mut self) {
         self.growth_refused = false;
         if core::mem::take(&mut self.holes_refused) > 0 {
@@ -73,8 +74,8 @@ impl Space {
         }
     }
 
-    /// Groups of a chunk that are not looked at: those for which the device has refused blocks, and once it has
-    /// done so a few times all that may have none.
+    /// Groups of a chunk that are skipped: those for which the device has refused blocks, and after a few refusals all
+    /// that may have none.
     pub(super) fn passed_over(&self, chunk: &ChunkFrames) -> u32 {
         match self.holes_refused < MOST_REFUSALS {
             true => chunk.hollow,
@@ -82,13 +83,13 @@ impl Space {
         }
     }
 
-    /// Whether frames can be taken and what must stay free does.
+    /// Whether these frames can be taken while enough frames stay free.
     pub(super) fn leaves_reserve(&mut self, frames: u64, purpose: Purpose) -> bool {
         let free_for_logs: u64 = self.for_logs().map(|chunk| chunk.count).sum();
         purpose != Purpose::Objects || self.free >= frames + free_for_logs + self.kept_free()
     }
 
-    /// The chunks from which nothing but logs is taken.
+    /// The chunks from which only logs take frames.
     fn for_logs(&self) -> impl Iterator<Item = &ChunkFrames> {
         self.chunks.iter().rev().take_while(|chunk| chunk.for_logs)
     }
@@ -98,7 +99,7 @@ impl Space {
         (self.chunks.len() - self.for_logs().count()) as u64 * CHUNK_BYTES
     }
 
-    /// Free frames in these chunks.
+    /// Finds free frames in these chunks.
     pub(super) fn find_for_log(&self, frames: u64) -> Option<FrameRun> {
         let numbers = (0..self.chunks.len()).rev();
         let theirs = numbers.zip(self.for_logs());
@@ -110,7 +111,7 @@ impl Space {
         found.next()
     }
 
-    /// Lets anything be taken from the first of these chunks, if the pool may be so long by now.
+    /// Opens the first of these chunks to all purposes, if the pool may be that long by now.
     pub(super) fn take_from_logs(&mut self, purpose: Purpose) -> bool {
         let first = self.chunks.len() - self.for_logs().count();
         let end = (first as u64 + 1) * CHUNK_BYTES;
@@ -129,7 +130,7 @@ impl Space {
         let with_reserve = bytes + self.limits.reserve_bytes;
         let taken = match with_reserve <= most || self.emergency {
             true => 0,
-            // So much of the reserve is a part of the pool.
+            // This much of the reserve has become part of the pool.
             false => with_reserve
                 .saturating_sub(self.given_up())
                 .saturating_sub(most),
@@ -139,15 +140,15 @@ impl Space {
         (taken / FRAME_BYTES).max(share).max(LEAST_FRAMES)
     }
 
-    /// Whether the pool may be so long.
+    /// Whether the pool may be this long.
     ///
-    /// For a log it may be twice as long as its limit: what frees objects in a full pool must not fail for want of room
-    /// to say so. The log is given back when its transaction ends, the program's allocations leave as much free, and
-    /// closing the pool cuts its end off.
+    /// For a log it may be twice as long as its limit: freeing objects in a full pool must not fail for lack of log
+    /// space. The log is given back when its transaction ends, the program's allocations leave as much free, and
+    /// closing the pool cuts off its end.
     ///
-    /// Where addresses stay, what was given up is hardly ever a whole chunk, and a pool grows by one. So it may grow
-    /// by what is more than that: so much of the pool's own chunks has no blocks, and the program's allocations
-    /// leave it free, [`Space::kept_free`].
+    /// Where addresses stay, the given-up frames hardly ever form whole chunks, but a pool grows by whole chunks. So
+    /// the pool may exceed this sum by less than a chunk: as much of its own chunks has no blocks, and the program's
+    /// allocations leave it free ([`Space::kept_free`]).
     pub(super) fn is_within(&mut self, bytes: u64, purpose: Purpose) -> bool {
         let reserve = match self.emergency || purpose != Purpose::Objects {
             true => 0,
@@ -164,8 +165,9 @@ impl Space {
         (bytes + reserve).saturating_sub(given_up) <= most + slack(given_up)
     }
 
-    /// Takes the free frames of a chunk off the space whose groups have no blocks: all else in it is kept, so that
-    /// they would be nothing but holes between what is nobody's. What the pool may have instead it has in one piece.
+    /// Takes the free frames of a chunk whose groups have no blocks off the space. Everything else in the chunk is
+    /// retained, so they would only be holes between unusable frames. The pool gets its room in one piece elsewhere
+    /// instead.
     pub(crate) fn retire(&mut self, chunk: Chunk) {
         let Some(frames) = self.chunks.get(chunk.0 as usize) else {
             return;
@@ -180,7 +182,7 @@ impl Space {
         self.given_up = None;
     }
 
-    /// Puts back what was retired.
+    /// Puts the retired frames back.
     pub(super) fn take_all_on(&mut self) {
         for number in 0..self.chunks.len() {
             let retired = core::mem::take(&mut self.chunks[number].retired);
@@ -192,7 +194,7 @@ impl Space {
         }
     }
 
-    /// What a collection may take. Every chunk was looked at.
+    /// The frames that a collection may take. Every chunk was looked at.
     pub(crate) fn room<M: Medium>(&mut self, medium: &M) -> Room {
         let mut room = Room {
             frames: 0,
@@ -210,7 +212,7 @@ impl Space {
                 }
             };
             room.frames += chunk.count;
-            // Whether a plan fits is asked for: one that is longer than a chunk is not looked for here.
+            // This serves to see whether a plan fits; a plan longer than a chunk is not searched for here.
             if chunk.count > room.longest {
                 room.longest = room.longest.max(chunk.longest());
             }
@@ -233,10 +235,10 @@ impl Space {
         room
     }
 
-    /// Takes frames for a plan that is kept, from a chunk that holds nothing but such plans: a chunk with a kept plan in it
-    /// can never be given back to a device that discards whole chunks only, so plans share one. An unused chunk is
-    /// taken, or the pool grows, if no shared one has room. A small pool has no chunk to spare: there, plans lie
-    /// between objects in one of the chunks that have some already, `shared`. `None` if nothing of that is possible.
+    /// Takes frames for a retained plan from a chunk that holds only such plans: a device that discards only whole
+    /// chunks can never get back a chunk with a retained plan in it, so plans share one. If no shared chunk has room,
+    /// an unused one is taken, or the pool grows. A small pool has no chunk to spare: there, plans lie between objects
+    /// in one of the chunks that already have some, `shared`. `None` if none of this is possible.
     pub(crate) fn take_for_plans<M: Medium>(
         &mut self,
         medium: &M,
@@ -278,7 +280,7 @@ impl Space {
         Ok(Some(run))
     }
 
-    /// Has the pool grow until a collection may take so many free frames, or until it must not.
+    /// Grows the pool until a collection may take this many free frames, or the pool may grow no further.
     pub(crate) fn grow_for<M: Medium>(&mut self, medium: &M, frames: u64) -> Result<(), Error> {
         let missing = frames.saturating_sub(self.room(medium).frames);
         for _ in 0..missing.div_ceil(FRAMES_PER_CHUNK) {
@@ -290,8 +292,8 @@ impl Space {
         Ok(())
     }
 
-    /// Bytes that do not count for what the pool may have: where addresses stay, what cycles have emptied, which has no
-    /// blocks and is nobody's to use, and the plans that lead on from there. Free bytes count, because they may have
+    /// Bytes that do not count towards the limit. Where addresses stay, these are the frames emptied by cycles, which
+    /// have no blocks and no use, and the plans that forward their addresses. Free bytes count, because they may get
     /// blocks at any time.
     pub(super) fn given_up(&mut self) -> u64 {
         if let Some(known) = self.given_up {
@@ -305,14 +307,14 @@ impl Space {
         };
         let chunks = self.chunks.iter().filter(|chunk| chunk.punched != 0);
         let frames: u64 = chunks.map(of_chunk).sum();
-        // Lent ones are free soon.
+        // Frames being discarded are free soon.
         let given_up = (frames.saturating_sub(self.discarding) + self.kept_plans) * FRAME_BYTES;
         self.given_up = Some(given_up);
         given_up
     }
 }
 
-/// Bytes by which a pool may be longer than its limit and what was given up allow.
+/// Bytes by which a pool may be longer than its limit plus the bytes given up.
 fn slack(given_up: u64) -> u64 {
     match given_up {
         0 => 0,

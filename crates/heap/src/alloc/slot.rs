@@ -1,4 +1,4 @@
-//! Where objects lie: which slot of which run an address names.
+//! Where objects lie: the slot and run that an address names.
 
 use firn_format::class::{CLASSES, Class};
 use firn_format::frame::FrameUse;
@@ -19,7 +19,7 @@ pub(crate) struct Slot {
     pub(crate) place: Place,
 }
 
-/// Which slot of which run.
+/// A slot of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     /// First frame of the run.
@@ -52,7 +52,7 @@ pub(super) fn run_frames<M: Medium>(medium: &M, frame: Frame) -> u64 {
     FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames)
 }
 
-/// The first frame of the run in which a byte lies, and what it is used for; `None` where none leads there.
+/// The first frame of the run in which a byte lies, and its use; `None` if the byte lies in no run.
 ///
 /// Errors: the frame table is damaged.
 fn run_holding<M: Medium>(medium: &M, at: VirtAddr) -> Result<Option<(Frame, FrameUse)>, Error> {
@@ -69,7 +69,7 @@ fn run_holding<M: Medium>(medium: &M, at: VirtAddr) -> Result<Option<(Frame, Fra
     Ok(Some((frame, what)))
 }
 
-/// Where the slot ends in which a byte of the pool's data lies, allocated or not; `None` for a byte in none.
+/// The end of the slot in which a byte of the pool's data lies, allocated or not; `None` for a byte in no slot.
 pub(crate) fn end_of_slot<M: Medium>(medium: &M, at: VirtAddr) -> Option<VirtAddr> {
     let (frame, what) = run_holding(medium, at).ok()??;
     let len = match what {
@@ -83,8 +83,7 @@ pub(crate) fn end_of_slot<M: Medium>(medium: &M, at: VirtAddr) -> Option<VirtAdd
     len.map(|len| frame.start() + len)
 }
 
-/// The slot whose object's header lies at `at`; what it says of any address is true of media, so it
-/// serves pools that are only being looked at.
+/// The slot whose object's header lies at `at`. Reads only media, so it also serves pools that are only inspected.
 pub(crate) fn locate<M: Medium>(medium: &M, at: VirtAddr) -> Result<Slot, Error> {
     let nothing = || Error::NotAllocated { at: at.0 };
     if at.0 >= medium.len() || !at.0.is_multiple_of(16) || !Frame::holding(at).chunk().is_data() {

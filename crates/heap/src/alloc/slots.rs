@@ -1,4 +1,4 @@
-//! The allocator of a pool: all it knows of slots and frames.
+//! A pool's allocator: its knowledge of slots and frames.
 
 use core::hash::{Hash, Hasher};
 use std::sync::atomic::AtomicBool;
@@ -27,21 +27,22 @@ pub(crate) struct Allocator<M: Medium> {
     pub(super) chunks: Chunks<M>,
     pub(super) lists: Lists<M>,
     pub(super) space: FrameSpace,
-    /// What sessions have active, by lane.
+    /// The active runs of sessions, by lane.
     pub(super) active: Box<[OnceLock<Arc<ActiveRuns>>]>,
-    /// Whether slots that come into use by sessions are noted, and where.
+    /// Whether slots that sessions take into use are noted, and where.
     pub(super) notes: AtomicBool,
     pub(super) takers: Lock<Vec<Arc<TakenSlots<M>>>>,
-    /// What was freed in runs that the collector has closed.
+    /// Slots and objects that were freed in runs that the collector has closed.
     pub(super) held: Lock<Vec<Place>>,
-    /// Whether allocation bits on media are kept exact all the time: in explicit pools.
+    /// Whether allocation bits on media are always exact: in explicit pools.
     pub(super) logs_bits: bool,
-    /// One word: the highest counter at which a slot was freed whose next object is stored at home.
+    /// One word: the highest LSN counter at which a slot was freed whose next object is stored at home.
     pub(super) freed_at: M::Words,
 }
 
 impl<M: Medium> Allocator<M> {
-    /// `tables` is what they tell on media; `resumed` is the cycle that a crash interrupted, `kept` what is kept of those before.
+    /// `tables` says what media knows; `resumed` is the cycle that a crash interrupted, `kept` the retained ones before
+    /// it.
     pub(crate) fn new(
         medium: &M,
         limits: Limits,
@@ -63,14 +64,13 @@ impl<M: Medium> Allocator<M> {
         }
     }
 
-    /// The number below which all homes must be durable before an object is stored at home in a slot (A2):
-    /// an older entry may name what lay there before, and would be replayed over it.
+    /// All homes below this LSN must be durable before an object is stored at home in a slot (A2): an older entry may
+    /// name the slot's former object, and would be replayed over the new one.
     pub(crate) fn awaited(&self) -> u64 {
         self.freed_at.load(0)
     }
 
-    /// Takes in which frames are free, and of all others in which somebody took an interest what is free and
-    /// what lives there.
+    /// Digests which frames are free and, for the other frames of known chunks, their free slots and objects.
     pub(crate) fn digest(&self, medium: &M, into: &mut impl Hasher) {
         self.awaited().hash(into);
         let space = self.space.lock(medium);
@@ -91,7 +91,7 @@ impl<M: Medium> Allocator<M> {
         &self.space
     }
 
-    /// Looks at every chunk there is.
+    /// Looks at every chunk.
     pub(crate) fn look_at_all(&self, medium: &M) -> Result<(), Error> {
         self.space.lock(medium).look_at_all(medium, &self.chunks)
     }
@@ -102,7 +102,7 @@ impl<M: Medium> Allocator<M> {
         locate(medium, at)
     }
 
-    /// Asks for what is known of the run at whose first frame an object lies. A hint, and none for an object
+    /// Prefetches the state of the run at whose first frame an object lies. A hint; it does nothing for an object
     /// further back.
     #[inline]
     pub(crate) fn expect(&self, medium: &M, at: VirtAddr) {
@@ -145,8 +145,8 @@ impl<M: Medium> Allocator<M> {
         self.count_run(medium, place.frame, frames, after != 0)
     }
 
-    /// Counts a run as holding objects, or no longer, and so every chunk that it lies in, which may
-    /// change sides with it.
+    /// Counts a run as holding objects, or no longer; so for each of its chunks, where that changes whether it holds
+    /// any.
     pub(super) fn count_run(
         &self,
         medium: &M,
@@ -167,8 +167,8 @@ impl<M: Medium> Allocator<M> {
         Ok(change)
     }
 
-    /// Frames of runs that hold objects, and chunks in which such runs lie. Every chunk was looked at,
-    /// and no operation is open.
+    /// Frames of runs that hold objects, and chunks in which such runs lie. Every chunk was looked at, and no operation
+    /// is open.
     pub(crate) fn footprint(&self) -> Footprint {
         self.chunks.footprint()
     }
@@ -181,8 +181,7 @@ impl<M: Medium> Allocator<M> {
         )
     }
 
-    /// Takes back everything that is in a session's active runs: inside an operation of the session, or
-    /// with the world stopped.
+    /// Takes back everything in a session's active runs: inside an operation of the session, or with the world stopped.
     pub(super) fn drain(&self, medium: &M, active: &ActiveRuns) -> Result<(), Error> {
         for class in Class::all() {
             self.put_back(medium, active.of(class), class)?;

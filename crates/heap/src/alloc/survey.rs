@@ -1,4 +1,4 @@
-//! What a trace finds and a close writes: the allocator's knowledge, replaced and put down.
+//! Bulk access for a trace, which replaces the allocator's knowledge, and for a close, which writes it to media.
 
 use firn_format::class::Class;
 use firn_format::frame::FrameUse;
@@ -13,9 +13,9 @@ use crate::error::Error;
 use firn_format::geometry::FrameRun;
 
 impl<M: Medium> Allocator<M> {
-    /// Replaces what is known of one run: `used` has a bit for each slot that holds an object. For
-    /// the trace, while no operation is open. Runs in a session's active runs stay as they are: what was
-    /// allocated there since the pool was opened is known. Returns how many slots became free.
+    /// Replaces the knowledge of one run: `used` has a bit for each slot that holds an object. For the trace, while no
+    /// operation is open. Sessions' active runs keep theirs: the slots allocated there since the pool was opened are
+    /// known. Returns how many slots became free.
     pub(crate) fn set_used(
         &self,
         medium: &M,
@@ -56,7 +56,7 @@ impl<M: Medium> Allocator<M> {
         }
     }
 
-    /// Bits of the slots of a run that are allocated or in a session's active runs, and how many objects
+    /// Bits of the slots of a run that are allocated or in a session's active runs, and the number of objects that
     /// committed transactions left there. `None` if this open of the pool has not used the chunk.
     pub(crate) fn known_use(&self, frame: Frame) -> Option<([u64; BITMAP_WORDS as usize], u64)> {
         let words = self.chunks.known(frame.chunk())?.words();
@@ -64,7 +64,7 @@ impl<M: Medium> Allocator<M> {
         Some((used, words.load(base(frame) + LIVE)))
     }
 
-    /// Gives a large object's frames back that the trace found unreachable.
+    /// Gives back the frames of a large object that the trace found unreachable.
     pub(crate) fn drop_large(&self, medium: &M, frame: Frame, stamp: u64) -> Result<(), Error> {
         self.set_live(medium, frame, 0)?;
         let frames = run_frames(medium, frame);
@@ -77,8 +77,8 @@ impl<M: Medium> Allocator<M> {
         self.set_run_live(medium, frame, frames, live).map(|_| ())
     }
 
-    /// Writes the allocation bitmaps of every chunk that this open of the pool has touched. Nothing
-    /// may be open, no session may hold slots.
+    /// Writes the allocation bitmaps of every chunk that this open of the pool has touched. No operation is open, and
+    /// no session holds slots.
     pub(crate) fn write_bitmaps(&self, medium: &M) -> Result<(), Error> {
         for (chunk, state) in self.chunks.all_known() {
             for i in 0..firn_units::FRAMES_PER_CHUNK {

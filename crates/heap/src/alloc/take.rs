@@ -15,7 +15,7 @@ use super::slot::{Place, Slot};
 use super::slots::Allocator;
 use crate::error::Error;
 
-/// Largest object, header included, in bytes: what lies between two regions' tables.
+/// Largest object, header included, in bytes: the space between two regions' tables.
 const MAX_OBJECT_BYTES: u64 = {
     use firn_format::geometry::{REGION_CHUNKS, TABLE_CHUNKS};
     (REGION_CHUNKS - 2 * TABLE_CHUNKS) * firn_units::CHUNK_BYTES
@@ -23,20 +23,20 @@ const MAX_OBJECT_BYTES: u64 = {
 const _: () = assert!(MAX_OBJECT_BYTES / FRAME_BYTES <= MAX_FRAMES);
 const _: () = assert!(MAX_SLOT_BYTES < MAX_OBJECT_BYTES);
 
-/// Which number an allocation asks for.
+/// The LSN for which an allocation asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Homes {
-    /// The next one to be given out.
+    /// The next LSN.
     Counter,
-    /// The one below which all homes are known to be durable.
-    RetainedSnapshot,
-    /// The one below which all homes are durable, after they were made so.
+    /// The LSN below which all homes are known to be durable.
+    Known,
+    /// The LSN below which all homes are durable, after settling them.
     Settled,
 }
 
 impl<M: Medium> Allocator<M> {
-    /// Takes a slot for `bytes` of object, header included. The slot's content is arbitrary. `homes` is asked for
-    /// the number below which they are durable.
+    /// Takes a slot for an object of `bytes` bytes, header included. The slot's content is arbitrary. `homes` returns
+    /// the LSN below which homes are durable.
     #[inline]
     pub(crate) fn take(
         &self,
@@ -93,14 +93,9 @@ impl<M: Medium> Allocator<M> {
             return Ok(());
         }
         let what = FrameUse::Slots(class);
-        let run = match self.new_run(
-            medium,
-            cache,
-            what,
-            (homes(Homes::RetainedSnapshot), Reach::Held),
-        ) {
+        let run = match self.new_run(medium, cache, what, (homes(Homes::Known), Reach::Held)) {
             Err(Error::PoolFull { .. }) => {
-                // Slots that are free anywhere serve before the pool grows.
+                // Free slots anywhere in the pool serve before the pool grows.
                 let lists = &self.lists;
                 if let Some(frame) = lists.pop_anywhere(medium, &self.chunks, class, lane)? {
                     cache.active.of(class).own(frame);
@@ -114,7 +109,7 @@ impl<M: Medium> Allocator<M> {
         self.own_new(medium, cache, run.frame, class)
     }
 
-    /// Takes a run that is new into the session's active runs, which have none of its class.
+    /// Makes a new run active in the session, which has none of its class.
     pub(super) fn own_new(
         &self,
         medium: &M,
@@ -135,9 +130,8 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Gives back the frames of runs that hold nothing and were kept for more of their class, and has all frames wait
-    /// no longer that were given back: these serve before the pool grows. Returns the number below which all homes
-    /// are durable.
+    /// Gives back the frames of kept runs without objects, and ends the wait of all freed frames: these serve before
+    /// the pool grows. Returns the LSN below which all homes are durable.
     pub(crate) fn give_back_empty(
         &self,
         medium: &M,
@@ -145,7 +139,7 @@ impl<M: Medium> Allocator<M> {
     ) -> Result<u64, Error> {
         let empty = self.lists.withdraw_all_empty(medium, &self.chunks)?;
         if !empty.is_empty() {
-            // Above every number that may name what lay in them.
+            // Above every LSN whose entry may name objects that lay in them.
             let stamp = homes(Homes::Counter);
             for (frame, class) in empty {
                 let frames = class.frames();
@@ -155,7 +149,7 @@ impl<M: Medium> Allocator<M> {
         let waits = self.space.lock(medium).has_waiting();
         Ok(homes(match waits {
             true => Homes::Settled,
-            false => Homes::RetainedSnapshot,
+            false => Homes::Known,
         }))
     }
 
@@ -166,8 +160,8 @@ impl<M: Medium> Allocator<M> {
             let index = base(frame) + FREE + word as usize;
             let free = chunk.words().load(index);
             if free != 0 {
-                // Noted first: a slot that is not free was noted, or in use before. What is freed in
-                // between stays there.
+                // Noted first, so that every slot that is not free was noted, or in use before. Slots that are freed in
+                // between stay in the run.
                 self.note(medium, frame, word, free);
                 return Ok(Some((word, chunk.words().fetch_and(index, !free) & free)));
             }
@@ -181,7 +175,7 @@ impl<M: Medium> Allocator<M> {
         chunk
             .words()
             .swap(base(frame) + STATE, FrameState::Full as u64);
-        // A slot that was freed before the swap found the frame owned and listed nothing.
+        // A thread that freed a slot before the swap found the frame owned and did not list it.
         let freed = (0..BITMAP_WORDS as usize)
             .any(|word| chunk.words().load(base(frame) + FREE + word) != 0);
         if freed {
@@ -190,7 +184,7 @@ impl<M: Medium> Allocator<M> {
         Ok(())
     }
 
-    /// Takes frames and says on media what for; the words reach media with the next commit.
+    /// Takes frames and marks their use on media; the words reach media with the next commit.
     fn new_run(
         &self,
         medium: &M,
@@ -203,7 +197,7 @@ impl<M: Medium> Allocator<M> {
         Ok(run)
     }
 
-    /// Says on media what frames are for that were taken.
+    /// Marks the use of taken frames on media.
     pub(super) fn begin_run(&self, medium: &M, cache: &mut Cache, what: FrameUse, run: FrameRun) {
         for word in 0..BITMAP_WORDS {
             self.note(medium, run.frame, word, u64::MAX);
@@ -236,12 +230,7 @@ impl<M: Medium> Allocator<M> {
         }
         let frames = bytes.div_ceil(FRAME_BYTES);
         let what = FrameUse::Large { frames };
-        let run = match self.new_run(
-            medium,
-            cache,
-            what,
-            (homes(Homes::RetainedSnapshot), Reach::Held),
-        ) {
+        let run = match self.new_run(medium, cache, what, (homes(Homes::Known), Reach::Held)) {
             Err(Error::PoolFull { .. }) => {
                 let durable = self.give_back_empty(medium, homes)?;
                 self.new_run(medium, cache, what, (durable, Reach::Growing))?

@@ -1,7 +1,7 @@
-//! Slots that came into use by sessions since a moment: what is allocated in them is new.
+//! Slots that sessions took into use since some moment: objects allocated in them are new.
 //!
-//! A slot is noted before it stops being free. So who finds a slot that is not free, and looks here
-//! after that, knows whether it was in use at that moment already.
+//! A slot is noted before it stops being free. So a thread that finds a slot not free, and looks here afterwards, knows
+//! whether it was in use at that moment already.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use super::slot::Place;
 
 const WORDS: usize = (FRAMES_PER_CHUNK * BITMAP_WORDS) as usize;
 
-/// A bit a slot, chunk by chunk.
+/// One bit per slot, chunk by chunk.
 pub(crate) struct TakenSlots<M: Medium> {
     regions: Box<[OnceLock<Region<M>>]>,
 }

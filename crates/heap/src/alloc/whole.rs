@@ -1,4 +1,4 @@
-//! Frames taken and given back whole: for plans and logs.
+//! Whole frames, taken and given back for plans and logs.
 
 use firn_format::frame::FrameUse;
 use firn_format::geometry::{Chunk, FrameRun};
@@ -11,7 +11,7 @@ use super::slots::Allocator;
 use crate::error::Error;
 
 impl<M: Medium> Allocator<M> {
-    /// Takes frames for a log's overflow. Nothing of it needs to reach media but what it will hold.
+    /// Takes frames for a log's overflow. Only its content will need to reach media.
     pub(crate) fn take_log(
         &self,
         medium: &M,
@@ -25,7 +25,7 @@ impl<M: Medium> Allocator<M> {
         Ok(run)
     }
 
-    /// Takes frames for a collection, whose words are still those of free ones.
+    /// Takes frames for a collection; their words still say free.
     pub(crate) fn take_frames(
         &self,
         medium: &M,
@@ -51,7 +51,7 @@ impl<M: Medium> Allocator<M> {
         Ok(run)
     }
 
-    /// Takes frames for a plan that is kept, see [`super::frames::Space::take_for_plans`].
+    /// Takes frames for a retained plan, see [`super::frames::Space::take_for_plans`].
     pub(crate) fn take_for_plans(
         &self,
         medium: &M,
@@ -67,8 +67,8 @@ impl<M: Medium> Allocator<M> {
         Ok(taken)
     }
 
-    /// Gives frames back in which nothing was stored since they were taken, but their words: they were free of
-    /// what may be replayed then, and are.
+    /// Gives back frames to which nothing but their words was stored since they were taken: no entry could be replayed
+    /// into them then, and none can now.
     pub(crate) fn give_unused(&self, medium: &M, run: FrameRun) {
         self.leave(run);
         let mut space = self.space.lock(medium);
@@ -76,30 +76,29 @@ impl<M: Medium> Allocator<M> {
         space.give_at_once(run);
     }
 
-    /// Gives frames back: their words say so, and what may be replayed into them is waited for.
+    /// Gives frames back: their words say free, and they wait until no entry can be replayed into them.
     pub(crate) fn give_frames(&self, medium: &M, run: FrameRun, stamp: u64) {
         self.leave(run);
-        // Whoever looks at a chunk first believes these words, unless the run waits in quarantine: both
-        // change under the lock.
+        // The first look at a chunk trusts these words, unless the run waits in quarantine: both change under the lock.
         let mut space = self.space.lock(medium);
         store_free(medium, run);
         space.give(run, stamp);
     }
 
-    /// Keeps what an entry has outside its slot until recovery will not read it ([`Allocator::end_logs`]).
+    /// Keeps the frames of an entry outside its slot until recovery will not read it ([`Allocator::end_logs`]).
     pub(crate) fn keep_log(&self, medium: &M, number: u64, runs: &[FrameRun]) {
         if !runs.is_empty() {
             self.space.lock(medium).keep_log(number, runs);
         }
     }
 
-    /// Whether anything is kept so.
+    /// Whether any such frames are kept.
     pub(crate) fn keeps_logs(&self, medium: &M) -> bool {
         self.space.lock(medium).keeps_logs()
     }
 
-    /// Gives back what is kept of entries below `shown`, than which a durable W is not lower: whose session is idle
-    /// does not hold frames that others need.
+    /// Gives back the frames of entries below `shown`, a lower bound of the durable W: an idle session does not hold
+    /// frames that others need.
     pub(crate) fn end_logs(&self, medium: &M, shown: u64) {
         let mut space = self.space.lock(medium);
         for run in space.take_ended_logs(shown) {
@@ -116,7 +115,7 @@ impl<M: Medium> Allocator<M> {
     }
 }
 
-/// Says on media that frames are free.
+/// Marks frames free on media.
 fn store_free<M: Medium>(medium: &M, run: FrameRun) {
     for frame in run.each() {
         medium.store_u64(frame.word_at(), FrameUse::Free.to_word());

@@ -1,4 +1,4 @@
-//! The beginning of a cycle: its plan becomes durable, then counts.
+//! The beginning of a cycle: its plan becomes durable and then takes effect.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ use crate::steps;
 use crate::tx::redo::Ring;
 use firn_format::geometry::FrameRun;
 
-/// Freed objects that are left out of a plan while the program stands.
+/// About this many freed objects, at most, are taken out of a plan while the world is stopped.
 const FEW_FREED: usize = 256;
 
 impl<'p, M: Medium> Planned<'p, M> {
-    /// Makes the plan durable, then lets it count.
+    /// Makes the plan durable, then puts it into force.
     ///
-    /// Errors: an operation stayed open, the frame table is damaged; what was planned is undone.
+    /// Errors: an operation stayed open, the frame table is damaged; the planning is undone.
     pub(super) fn activate(self, scheme: &'static Scheme) -> Result<Active<'p, M>, Error> {
         let (inner, frames, mut plan) = (self.inner, self.frames, self.plan);
         let medium = &inner.medium;
@@ -69,7 +69,7 @@ impl<'p, M: Medium> Planned<'p, M> {
     }
 }
 
-/// Has the pages of destinations at hand before anybody waits for a copy.
+/// Populates the pages of destinations before any thread waits for a copy.
 fn populate<M: Medium>(inner: &Inner<M>, plan: &CompactionPlan) {
     let mut runs: Vec<FrameRun> = plan.filled.iter().map(|(run, _, _)| *run).collect();
     runs.sort_unstable_by_key(|run| run.frame);
@@ -79,7 +79,7 @@ fn populate<M: Medium>(inner: &Inner<M>, plan: &CompactionPlan) {
     }
 }
 
-/// Destinations count as pages with objects from now on.
+/// From now on destinations count as pages with objects.
 fn count_filled<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Error> {
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
     for run in &cycle.destinations {
@@ -94,7 +94,7 @@ fn count_filled<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Err
     Ok(())
 }
 
-/// Undoes the counting, and what explicit pools keep on media of it: free frames have clear bits.
+/// Undoes the counting, and in explicit pools its traces on media: the bits of free frames are clear.
 fn uncount_filled<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Error> {
     let medium = &inner.medium;
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
@@ -113,7 +113,7 @@ fn uncount_filled<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), E
     Ok(())
 }
 
-/// What was freed in the sources since they were planned does not live at its destination either.
+/// Objects that were freed in the sources since they were planned do not live at their destinations either.
 fn leave_out<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>, freed: &[Place]) -> Result<(), Error> {
     let medium = &inner.medium;
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
@@ -123,7 +123,7 @@ fn leave_out<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>, freed: &[Place]) -> 
     {
         let bytes = place.class.map_or(0, |class| class.slot_bytes());
         let Some(unit) = cycle.find(medium, place.frame.start() + place.index * bytes) else {
-            // The run was planned no more; slots in it are free already.
+            // The run is no longer planned; its slots are free already.
             if place.class.is_none() {
                 inner
                     .allocator
@@ -147,17 +147,17 @@ fn leave_out<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>, freed: &[Place]) -> 
     Ok(())
 }
 
-/// What media says of the frames that a plan fills, before it counts (rule 1). The fences of the activation cover what is
-/// written back last.
+/// The frame words on media of the frames that a plan fills, before the plan counts (rule 1). The fences of the
+/// activation cover the last write-backs.
 struct Words<'a, M: Medium> {
     inner: &'a Inner<M>,
     plan: &'a CompactionPlan,
-    /// Those of the plan itself.
+    /// The frames of the plan itself.
     frames: FrameRun,
 }
 
 impl<M: Medium> Words<'_, M> {
-    /// Of destinations, which are reserved, and of the plan's own frames.
+    /// Writes back the words of destinations, which are reserved, and of the plan's own frames.
     fn write_back_words(&mut self) {
         let mut lines = WriteBacks::new(&self.inner.medium);
         let destinations = self.plan.filled.iter().map(|(run, ..)| run);
@@ -166,8 +166,9 @@ impl<M: Medium> Words<'_, M> {
         }
     }
 
-    /// Where bits are the truth, the words are durable first. Who gave these frames back waited for no fence: media may
-    /// call them a run of another class, or a large object, and the bits would be objects of that.
+    /// Where allocation bits are the truth, the words are durable first. The frees of these frames did not wait for a
+    /// fence: media may still describe a run of another class, or a large object, and the bits would then be read as
+    /// its objects.
     fn persist_words(&mut self) {
         if self.inner.logs_allocation() {
             let medium = &self.inner.medium;
@@ -175,7 +176,7 @@ impl<M: Medium> Words<'_, M> {
         }
     }
 
-    /// Says which slots of the destinations will be filled.
+    /// Marks the slots of the destinations that will be filled.
     ///
     /// Errors: the frame table is damaged.
     fn fill(&mut self) -> Result<(), Error> {
@@ -206,8 +207,8 @@ impl<M: Medium> Activation<'_, M> {
     /// Errors: an operation stayed open; as [`Activation::leave_freed_out`].
     fn carry_out(&mut self) -> Result<(), Error> {
         let activation = self;
-        // Most of what the program frees meanwhile is left out, and most homes are made durable, before the world stops;
-        // the rest is little.
+        // Most of the objects that the program frees meanwhile are left out, and most homes are made durable, before
+        // the world stops; little remains for the stop.
         while activation.leave_freed_slots_out()? > FEW_FREED {}
         in_order!(activation => settle_homes);
         let inner = activation.inner;
@@ -218,8 +219,7 @@ impl<M: Medium> Activation<'_, M> {
         })?
     }
 
-    /// What was freed in the sources since they were planned does not live at its destination. Returns how many slots
-    /// that were.
+    /// Leaves out the slots that were freed in the sources since they were planned. Returns how many.
     fn leave_freed_slots_out(&mut self) -> Result<usize, Error> {
         let (inner, medium) = (self.inner, &self.inner.medium);
         let freed = inner.allocator.take_held_slots(medium);
@@ -240,7 +240,7 @@ impl<M: Medium> Activation<'_, M> {
         redo.settle_homes(medium, &mut self.ring);
     }
 
-    /// Rule 1, C1: the plan and all homes are durable, and `W_pool` is the counter, before the phase says so.
+    /// Rule 1, C1: before the phase says so, the plan and all homes are durable, and `W_pool` equals the counter.
     fn retire_entries(&mut self) {
         let (redo, medium) = (&self.inner.redo, &self.inner.medium);
         redo.retire(medium, &mut self.ring);
@@ -262,7 +262,7 @@ impl<M: Medium> Activation<'_, M> {
     }
 }
 
-/// What the crash medium gets wrong.
+/// The faults that the crash medium plants.
 impl<M: Medium> Perturbed for Words<'_, M> {
     type Medium = M;
 
@@ -278,7 +278,7 @@ impl<M: Medium> Perturbed for Words<'_, M> {
     }
 }
 
-/// What the crash medium gets wrong.
+/// The faults that the crash medium plants.
 impl<M: Medium> Perturbed for Activation<'_, M> {
     type Medium = M;
 

@@ -16,7 +16,7 @@ use crate::inner::Inner;
 use crate::relocation::cycle::Cycle;
 use crate::relocation::plan::frames_of;
 
-/// Objects of a run that are asked for ahead, and bytes of each.
+/// Objects of a run that are prefetched, and bytes of each.
 const PREFETCHED: usize = 16;
 const PREFETCHED_BYTES: u64 = 192;
 /// Bytes of sources whose blocks are given back together.
@@ -24,11 +24,11 @@ const RELEASED_BYTES: u64 = 8 << 20;
 
 /// How far the collector has come with the sources of a cycle.
 struct Progress {
-    /// The plan's entries in the order of their sources.
+    /// The plan's entries, ordered by source.
     order: Vec<u32>,
-    /// Of these, how many have moved.
+    /// How many of these have moved.
     done: usize,
-    /// Of these, how many have given their blocks back.
+    /// How many of these have given their blocks back.
     released: usize,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Compacted {
 
 impl Progress {
     fn new<M: Medium>(cycle: &Cycle<M>) -> Self {
-        // Where they come and which they are: sorting them looks at nothing else.
+        // Addresses and indices of the sources; sorting them reads nothing else.
         let sources = cycle.entries.iter().map(|entry| entry.source);
         let mut order: Vec<(Frame, u32)> = sources.zip(0..).collect();
         order.sort_unstable();
@@ -56,8 +56,8 @@ impl Progress {
         }
     }
 
-    /// Gives blocks of sources back of which everything has moved; where whole chunks are given back, not
-    /// those of a chunk in which there is more to move.
+    /// Gives back the blocks of sources that have moved completely. Where whole chunks are given back, a chunk in which
+    /// more must move keeps its blocks.
     fn release_moved<M: Medium>(
         &mut self,
         inner: &Inner<M>,
@@ -85,7 +85,7 @@ impl Progress {
 pub(super) struct Active<'p, M: Medium> {
     pub(super) inner: &'p Inner<M>,
     pub(super) cycle: Arc<Cycle<M>>,
-    /// `None` until the collector moves something itself.
+    /// `None` until the collector itself moves an object.
     progress: Option<Progress>,
 }
 
@@ -98,7 +98,7 @@ impl<'p, M: Medium> Active<'p, M> {
         }
     }
 
-    /// The cycle that is in force: one that an earlier collection left, or a crash.
+    /// The cycle in force: an earlier collection or a crash left it.
     pub(super) fn of_pool(inner: &'p Inner<M>) -> Option<Self> {
         let cycle = inner.collector.cycle(&inner.medium)?;
         Some(Self::new(inner, cycle))
@@ -119,7 +119,7 @@ impl<'p, M: Medium> Active<'p, M> {
         let (mut bytes, mut unreleased) = (0, 0);
         while let Some(&index) = progress.order.get(progress.done) {
             let entry = &cycle.entries[index as usize];
-            // The objects of the next run are asked for while those of this one are copied.
+            // The objects of the next run are prefetched while those of this one are copied.
             if let Some(&next) = progress.order.get(progress.done + 1) {
                 prefetch(medium, cycle, &cycle.entries[next as usize]);
             }
@@ -165,7 +165,7 @@ fn prefetch<M: Medium>(medium: &M, cycle: &Cycle<M>, entry: &Entry) {
     }
 }
 
-/// Waits until so many bytes are due.
+/// Waits until `bytes` bytes are due.
 fn keep_rate<M: Medium>(medium: &M, begin: u64, bytes: u64, bytes_per_second: u64) {
     let due_ns = u128::from(bytes) * 1_000_000_000 / u128::from(bytes_per_second.max(1));
     let mut attempt = 0;

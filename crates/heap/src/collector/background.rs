@@ -1,8 +1,8 @@
 //! A thread of the medium that keeps a pool compact (FFCCD section 5: `init` and `exit`).
 //!
-//! FFCCD asks for the ratio in every allocation and free. Here the counters are kept where any thread
-//! can read them, so a thread of its own looks at them from time to time, and allocation stays what it
-//! is. Where nothing changes it looks more and more seldom, and a collection that won nothing is not repeated.
+//! FFCCD checks the ratio in every allocation and free. Here any thread can read the counters, so a separate thread
+//! checks them from time to time, and allocation pays nothing. While nothing changes it checks less and less often, and
+//! it does not repeat a collection that won nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,18 +20,18 @@ use crate::pool::Pool;
 /// How a pool is kept compact.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectorOptions {
-    /// Ratio of page bytes to live bytes at which objects begin to move; above the target. Where the
-    /// ratio rises, marking begins ahead, at the target at the earliest.
+    /// Ratio of page bytes to live bytes at which objects begin to move; above the target. When the ratio rises,
+    /// marking begins earlier, but not below the target.
     pub trigger: f64,
-    /// How often the ratio is looked at while the program changes something; up to sixteen times as seldom while it
-    /// does not.
+    /// How often the ratio is checked while the program changes something. While nothing changes, the interval grows up
+    /// to sixteenfold.
     pub interval: Duration,
-    /// Bytes of pages below which the ratio is let be, however high.
+    /// Below this many bytes of pages the ratio is ignored, however high.
     pub least_bytes: u64,
-    /// Whether blocks of pages that became free are given back to the device, during a cycle and after
-    /// it: of the pages that count, so that huge ones stay whole ([`CollectOptions::pages`]).
+    /// Whether blocks of free pages are given back to the device, during a cycle and after it. Blocks go back by pages
+    /// of the size that counts, so that huge pages stay whole ([`CollectOptions::pages`]).
     pub release_blocks: bool,
-    /// How each collection works; its target is where it ends.
+    /// How each collection works; it ends at its target.
     pub collect: CollectOptions,
 }
 
@@ -41,7 +41,7 @@ impl Default for CollectorOptions {
         Self {
             trigger: 1.5,
             interval: Duration::from_millis(10),
-            // Two pages: one of them, or what a second one wastes, is nothing to win.
+            // At two pages there is nothing to win: one is needed, and a second one that is wasted costs little.
             least_bytes: 4 << 20,
             release_blocks: true,
             collect: CollectOptions::default(),
@@ -62,14 +62,13 @@ pub struct Background {
 
 struct Shared<M: Medium> {
     stop: AtomicBool,
-    /// One word: not zero once the thread is to stop, and announced.
+    /// One word, announced: not zero once the thread must stop.
     bell: M::Words,
     done: Lock<Background>,
     failed: Lock<Option<Error>>,
 }
 
-/// A collector at work. Dropped, it ends like with [`BackgroundCollector::stop`], and what went wrong
-/// is not told.
+/// A collector at work. Dropping it ends it like [`BackgroundCollector::stop`], but does not report errors.
 pub struct BackgroundCollector<M: Medium> {
     inner: Arc<Inner<M>>,
     shared: Arc<Shared<M>>,
@@ -77,8 +76,7 @@ pub struct BackgroundCollector<M: Medium> {
 }
 
 impl<M: Medium> Pool<M> {
-    /// Starts a thread that collects whenever the ratio is above the trigger. Stop it before the pool
-    /// is closed.
+    /// Starts a thread that collects whenever the ratio is above the trigger. Stop it before closing the pool.
     ///
     /// Errors: the trigger is not above the target, the thread cannot be started; as
     /// [`Pool::collect`].
@@ -94,7 +92,7 @@ impl<M: Medium> Pool<M> {
                 target: options.collect.target,
             });
         }
-        // Whatever keeps a collection from beginning is told here, not in the background.
+        // Errors that keep a collection from beginning are reported here, not in the background.
         drop(self.collection(&options.collect)?);
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
@@ -117,7 +115,7 @@ impl<M: Medium> Pool<M> {
 }
 
 impl<M: Medium> BackgroundCollector<M> {
-    /// What it has done so far; nothing in a forked child.
+    /// What the collector has done so far; nothing in a forked child.
     pub fn progress(&self) -> Background {
         if !self.inner.medium.is_ours() {
             return Background::default();
@@ -125,10 +123,9 @@ impl<M: Medium> BackgroundCollector<M> {
         *self.shared.done.lock(&self.inner.medium)
     }
 
-    /// Waits for the collection that is under way, all of its cycles, and ends the thread (FFCCD's
-    /// `exit`).
+    /// Waits until the current collection has ended all of its cycles, and ends the thread (FFCCD's `exit`).
     ///
-    /// Errors: what made the collector give up, if it did; the pool goes on without one.
+    /// Errors: the error that made the collector give up, if one did; the pool works on without a collector.
     pub fn stop(mut self) -> Result<Background, Error> {
         self.inner.check_process()?;
         self.end();
@@ -158,15 +155,15 @@ impl<M: Medium> Drop for BackgroundCollector<M> {
     }
 }
 
-/// Intervals between two looks at most, as a power of two.
+/// The longest time between two checks, as a power of two of intervals.
 const MOST_DOUBLINGS: u32 = 4;
 
-/// The thread's life.
+/// The main loop of the thread.
 fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared<M>, options: &CollectorOptions) {
     let medium = &pool.inner.medium;
     let mut foresight = Foresight::default();
     let (mut seen, mut doublings) = (None, 0);
-    // What a crash kept from being given back counts for the pool's limit.
+    // Frames whose blocks a crash kept from being given back count towards the pool's limit.
     if options.release_blocks
         && let Err(error) = pool.inner.release_retained(options.collect.pages, false)
     {
@@ -181,7 +178,7 @@ fn watch<M: Medium>(pool: &Pool<M>, shared: &Shared<M>, options: &CollectorOptio
                     foresight.learn(&pool.inner, options, &done.collected, &begin);
                     shared.done.lock(medium).add(&done);
                 }
-                // An operation stayed open, or the program collects by itself: later, then.
+                // An operation stayed open, or the program collects by itself: try again later.
                 Err(Error::Busy { .. } | Error::Collecting) => {}
                 Err(error) => {
                     *shared.failed.lock(medium) = Some(error);
@@ -226,13 +223,13 @@ fn wait<M: Medium>(medium: &M, shared: &Shared<M>, time: Duration) {
     }
 }
 
-/// What a collection finds depends on.
+/// The state on which the outcome of a collection depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Changes {
     commits: i64,
     frames: i64,
     chunks: i64,
-    /// Of the cycles that are kept, and of objects that may not move.
+    /// The version of the retained cycles. The next field counts the pinned runs.
     kept: u64,
     pinned: usize,
 }
@@ -249,25 +246,25 @@ impl Changes {
     }
 }
 
-/// When a collection must begin so that objects begin to move as the ratio passes the trigger. What is
-/// deleted while it marks and plans would make the ratio rise on.
+/// When a collection must begin so that objects begin to move as the ratio passes the trigger: deletions during marking
+/// and planning raise the ratio further.
 #[derive(Default)]
 struct Foresight {
-    /// The ratio when it was last looked at, and when that was.
+    /// When the ratio was last checked, and its value.
     seen: Option<(u64, f64)>,
-    /// How much the ratio rises in a nanosecond, the mean over the last few looks: it goes in steps of a
-    /// page.
+    /// How much the ratio rises in a nanosecond. It rises in steps of a page, so this is a mean over the last few
+    /// checks.
     rise: f64,
-    /// How long collections took until objects began to move, in nanoseconds for each object that there
-    /// was when they began: the next one may begin with many times as many. Of the slowest, which is
-    /// forgotten little by little, because an object is marked faster where few are.
+    /// How long collections took until objects began to move, in nanoseconds per object that the pool held when they
+    /// began: the next collection may begin with many times as many objects. This is the slowest one's time; it fades
+    /// slowly, because marking an object takes less time where there are few.
     lead_ns: Option<f64>,
-    /// What the last collection could not mend: the ratio that it left, and until when another is not
-    /// worth it unless the ratio rises. None is if nothing has changed at all.
+    /// After a collection that could not mend the ratio: the ratio that it left, the time until which another is not
+    /// worth it unless the ratio rises, and the state of the pool. While that state is unchanged, no collection is due.
     left: Option<(f64, u64, Changes)>,
 }
 
-/// When a collection began, or ended, how many pages held objects then, and how many objects there were.
+/// A moment at which a collection began or ended, with the number of pages that held objects and the number of objects.
 struct Moment {
     ns: u64,
     pages: i64,
@@ -288,20 +285,20 @@ fn objects<M: Medium>(inner: &Inner<M>) -> u64 {
     inner.counter(Counter::Objects).max(0) as u64
 }
 
-/// A collection that wins no page and leaves the ratio above the trigger is followed by another only after so many times as
-/// long, or when the ratio has risen by so much.
+/// After a collection that wins no page and leaves the ratio above the trigger, the next one waits this many times as
+/// long as that one took, or until the ratio has risen by this factor.
 const REST: u64 = 32;
 const WORSE: f64 = 1.05;
-/// What marking and planning may take for each object, as long as nothing is known better: between a list's and a tree's
-/// time (`docs/decisions/a-thread-watches.md`).
+/// Assumed time of marking and planning for each object, until it is measured: between the times of a list and of a
+/// tree (`docs/decisions/a-thread-watches.md`).
 const ASSUMED_LEAD_NS: f64 = 250.0;
-/// What each collection leaves of the slowest one's time.
+/// The factor by which each collection reduces the time of the slowest one.
 const KEPT: f64 = 0.97;
-/// Of how many looks the rise of the ratio is the mean.
+/// The rise of the ratio is the mean over this many checks.
 const LOOKS: f64 = 4.0;
 
 impl Foresight {
-    /// Looks at the ratio.
+    /// Checks the ratio, and says whether a collection is due.
     fn is_due<M: Medium>(&mut self, inner: &Inner<M>, options: &CollectorOptions) -> bool {
         let pages = options.collect.pages;
         let bytes = inner.footprint_pages(pages).max(0) as u64 * pages.bytes();
@@ -324,7 +321,7 @@ impl Foresight {
             || ratio > options.collect.target && ratio + self.rise * ahead_ns > options.trigger
     }
 
-    /// Takes in what a collection came to.
+    /// Learns from a collection that has ended.
     fn learn<M: Medium>(
         &mut self,
         inner: &Inner<M>,

@@ -5,8 +5,8 @@
 //!   ^                                          |
 //!   +------ the next cycle knows what lives ---+
 //! ```
-//! Each state is a file and owns what it has found out; this file only drives them. Whoever drives, a thread of its own or
-//! the program's, does the same steps; a crash may come between any two stores of them.
+//! Each state is a file and owns its findings; this file only drives them. A thread of its own and the program's
+//! threads drive the same steps. A crash may come between any two of their stores.
 
 use core::time::Duration;
 use std::sync::atomic::Ordering;
@@ -31,16 +31,16 @@ use crate::shape::Shapes;
 use crate::stops::Stops;
 
 impl<M: Medium> Pool<M> {
-    /// Collects until the ratio is at the target, or nothing more is to be won; in a pool that cannot grow as it
-    /// likes, until pages waste little of what is left of it. [`Collected::ended`] says why it ended. Reclaims what is
-    /// unreachable (in a traced pool), moves objects together, and frees the pages that they leave.
-    /// The program may go on meanwhile in other threads; this one must have no operation open.
+    /// Collects until the ratio is at the target, or nothing more can be won; in a pool with a limit, until its pages
+    /// waste little of the remaining room. [`Collected::ended`] says why it ended. Reclaims unreachable objects (in a
+    /// traced pool), moves objects together, and frees the pages that they leave. Meanwhile the program may go on in
+    /// other threads; the calling thread must have no operation open.
     ///
     /// A cycle that a crash interrupted is ended first.
     ///
-    /// Errors: another collection is under way, an operation stayed open, the pool was opened with an
-    /// undo log or is damaged. That there is no room for what would move is no error ([`Ended::NoRoom`]). A cycle that moves objects stays open then; the next collection,
-    /// trace or close ends it.
+    /// Errors: another collection is under way, an operation stayed open, the pool was opened with an undo log or is
+    /// damaged. A lack of room for the moved objects is no error ([`Ended::NoRoom`]). On an error, a cycle that moves
+    /// objects stays open; the next collection, trace or close ends it.
     /// Crash: at any moment; nothing is lost, and the next open goes on where this one stopped.
     pub fn collect(&self, options: &CollectOptions) -> Result<Collected, Error> {
         let mut collection = self.collection(options)?;
@@ -48,9 +48,10 @@ impl<M: Medium> Pool<M> {
         Ok(collection.collected)
     }
 
-    /// Waits until the collection that is under way has ended one of its cycles, or ends: a pool that was full has room
-    /// then, perhaps. While a collection closes pages, nothing is stored in what is free in them. False if none is under way, or none of
-    /// that comes about in time. The calling thread must have no operation open, or nothing does.
+    /// Waits until the current collection has ended one of its cycles, or ends: a pool that was full may have room
+    /// then, because while a collection closes pages, nothing is allocated in their free slots. Returns false if no
+    /// collection is under way, or none of this happens in time. The calling thread must have no operation open, or
+    /// else no cycle ends.
     pub fn wait_for_collection(&self, most: Duration) -> bool {
         let (collector, medium) = (&self.inner.collector, &self.inner.medium);
         let until = medium.now_ns().saturating_add(most.as_nanos() as u64);
@@ -70,20 +71,19 @@ impl<M: Medium> Pool<M> {
         true
     }
 
-    /// The fragmentation ratio: bytes of pages that hold an object, over the bytes of the objects as
-    /// the program requested them. One where nothing lives. From counters that lag after a crash,
-    /// until the next collection or trace.
+    /// The fragmentation ratio: bytes of pages that hold an object, over the bytes of the objects as the program
+    /// requested them. One in an empty pool. The counters lag after a crash until the next collection or trace.
     pub fn ratio(&self, pages: PageSize) -> f64 {
         self.inner.ratio(pages)
     }
 
-    /// Whether a cycle is open: objects are on the move. So it is after the recovery of a crash in the
-    /// middle of one, until the next collection, trace or close ends it.
+    /// Whether a cycle is open, so that objects are moving. A crash in the middle of a cycle leaves it open, until the
+    /// next collection, trace or close ends it.
     pub fn has_open_cycle(&self) -> bool {
         self.inner.collector.cycle(&self.inner.medium).is_some()
     }
 
-    /// How often and how long the program stood for the collector since this open.
+    /// How often and how long the collector has stopped the program since this open.
     pub fn collector_stops(&self) -> Stops {
         *self.inner.collector.stops.lock(&self.inner.medium)
     }
@@ -116,7 +116,7 @@ impl<M: Medium> Pool<M> {
         }
         has_instructions(&inner.medium, options.scheme)?;
         let only = OnlyOne::of(inner)?;
-        // What the device refused before it may have now: it is asked once.
+        // The device may now have the blocks that it refused before: it is asked once more.
         let mut space = inner.allocator.space().lock(&inner.medium);
         space.forget_refusals();
         drop(space);
@@ -124,27 +124,27 @@ impl<M: Medium> Pool<M> {
     }
 }
 
-/// A collection under way. Dropped early, a cycle that moves objects goes on moving them at their
-/// first touch, until the next collection or the close of the pool ends it.
+/// A collection under way. If it is dropped early, a cycle that moves objects goes on moving them at their first touch,
+/// until the next collection or the close of the pool ends it.
 pub struct Collection<'p, M: Medium> {
     inner: &'p Inner<M>,
     /// `None` once it is ended.
     only: Option<OnlyOne<'p, M>>,
     options: CollectOptions,
     collected: Collected,
-    /// What the statistics page says of it already.
+    /// The part of it that the statistics page already shows.
     published: Collected,
     /// From the last marking of this collection.
     marked: Option<Marked<'p, M>>,
-    /// The cycle that is in force, once this collection has to do with it.
+    /// The cycle that is in force, once this collection works on it.
     active: Option<Active<'p, M>>,
-    /// What was taken up when its last cycle began.
+    /// The footprint when its last cycle began.
     before: Option<(i64, i64)>,
 }
 
 impl<M: Medium> Drop for Collection<'_, M> {
     fn drop(&mut self) {
-        // Before others may collect.
+        // Before another collection may begin.
         self.marked = None;
         self.publish();
     }
@@ -168,7 +168,7 @@ impl<'p, M: Medium> Collection<'p, M> {
         }
     }
 
-    /// Ends it, and hands on the right to collect.
+    /// Ends the collection, and hands on the right to collect.
     fn end(mut self) -> Option<OnlyOne<'p, M>> {
         self.only.take()
     }
@@ -191,10 +191,9 @@ impl<'p, M: Medium> Collection<'p, M> {
         Ok(true)
     }
 
-    /// Marks, reclaims, chooses and plans, and puts the plan into force: from its return on objects
-    /// move at their first touch. False if nothing is to be moved, or the last cycle won nothing: what
-    /// a plan promises, the pool's holes may be too small to keep. Does nothing if a cycle is open
-    /// already.
+    /// Marks, reclaims, chooses and plans, and puts the plan into force: after its return objects move at their first
+    /// touch. Returns false if nothing is to be moved, or the last cycle won nothing: the pool's holes may be too small
+    /// for what a plan promises. Does nothing if a cycle is open already.
     ///
     /// Errors: as [`Pool::collect`].
     pub fn begin(&mut self) -> Result<bool, Error> {
@@ -222,13 +221,13 @@ impl<'p, M: Medium> Collection<'p, M> {
         Ok(true)
     }
 
-    /// Pages, and frames: those that are won in a huge page that stays are room for the next cycle.
+    /// Pages and frames: frames that are won in a huge page that stays are room for the next cycle.
     fn footprint(&self) -> (i64, i64) {
         let pages = |pages| self.inner.footprint_pages(pages);
         (pages(self.options.pages), pages(PageSize::Small))
     }
 
-    /// The first cycle of a collection marks; later ones know what lives from it.
+    /// The first cycle of a collection marks; later ones know from it which objects live.
     fn learn_what_lives(&mut self) -> Result<(), Error> {
         let is_exact = self.inner.exact.load(Ordering::Acquire);
         match self.inner.kind {
@@ -247,13 +246,13 @@ impl<'p, M: Medium> Collection<'p, M> {
         Ok(())
     }
 
-    /// What the next cycle is to reach, or why there is none.
+    /// The goal of the next cycle, or the reason why there is none.
     fn goal(&self) -> Result<Goal, Ended> {
         if !self.options.scheme.moves {
             return Err(Ended::NothingMoves);
         }
         let mut goal = self.options.goal();
-        // Who has everything moved, to find pointers that are kept too long, wants that for as long as it goes.
+        // A caller that moves everything, to find stale pointers, wants that for as long as possible, past any budget.
         if !goal.everything {
             let most = self.inner.may_empty();
             if most == 0 {
@@ -287,8 +286,8 @@ impl<'p, M: Medium> Collection<'p, M> {
         Ok(())
     }
 
-    /// Moves up to `units` objects of the open cycle that nobody has touched yet. Returns whether
-    /// that was all.
+    /// Moves up to `units` objects of the open cycle that no thread has touched yet. Returns whether everything has
+    /// moved.
     ///
     /// Errors: the medium cannot give blocks back; the cycle stays open.
     pub fn compact(&mut self, units: u64) -> Result<bool, Error> {
@@ -312,7 +311,7 @@ impl<'p, M: Medium> Collection<'p, M> {
         let Some(drained) = self.active.as_ref().map(Drained::of) else {
             return Ok(());
         };
-        // A cycle that a crash interrupted: what lives is not known any more.
+        // A crash interrupted this cycle, so marking knows nothing yet.
         if self.inner.kind == PoolKind::Traced && !self.inner.exact.load(Ordering::Acquire) {
             self.mark()?;
         }
@@ -321,7 +320,7 @@ impl<'p, M: Medium> Collection<'p, M> {
             drained.release(marked.as_ref(), &options)
         });
         self.marked = marked;
-        // What failed may have come before the cycle's end, or after it.
+        // The error may have come before the cycle's end, or after it.
         self.active = Active::of_pool(self.inner);
         let released = released?;
         self.collected.cycles += 1;
@@ -331,7 +330,7 @@ impl<'p, M: Medium> Collection<'p, M> {
         Ok(())
     }
 
-    /// Shows on the statistics page what was done since the last time.
+    /// Adds the work since the last call to the statistics page.
     fn publish(&mut self) {
         publish(&self.inner.medium, &self.published, &self.collected);
         self.published = self.collected;
@@ -354,8 +353,7 @@ impl<'p, M: Medium> Collection<'p, M> {
 }
 
 impl<M: Medium> Inner<M> {
-    /// Ends the cycle that is open, if one is, and keeps collections from beginning until the result is
-    /// dropped.
+    /// Ends the open cycle, if there is one, and keeps collections from beginning until the result is dropped.
     ///
     /// Errors: a collection is under way; as [`Pool::collect`].
     pub(crate) fn without_collector(&self) -> Result<Option<OnlyOne<'_, M>>, Error> {

@@ -6,7 +6,7 @@ use firn_format::plan::Entry;
 
 use crate::alloc::Run;
 
-/// Runs of which the allocator's words are asked for ahead.
+/// How many runs ahead the allocator's words are prefetched.
 pub(super) const RUNS_AHEAD: usize = 12;
 
 /// A chosen plan, before anything is written.
@@ -16,7 +16,7 @@ pub(super) struct CompactionPlan {
     /// Destination runs with the slots that are filled.
     pub(super) filled: Vec<(FrameRun, Option<Class>, u64)>,
     pub(super) units: u64,
-    /// Runs that were closed. Those that found no room are open again.
+    /// Runs that were closed. Those for which there was no room are open again.
     pub(super) closed: Vec<Run>,
 }
 

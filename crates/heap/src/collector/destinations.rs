@@ -1,4 +1,4 @@
-//! Where the survivors of a plan's sources go.
+//! The destinations of the survivors of a plan's sources.
 
 use core::cmp::Reverse;
 use std::collections::HashSet;
@@ -21,8 +21,8 @@ use crate::work;
 use firn_format::geometry::FrameRun;
 
 impl CompactionPlan {
-    /// Where the survivors of the closed sources go: takes and marks the destination runs. What does not
-    /// fit into the pool is left out, and its sources are open again.
+    /// Takes and marks destination runs for the survivors of the closed sources. Sources whose survivors do not fit
+    /// into the pool are left out, and are open again.
     ///
     /// Errors: the frame table is damaged.
     pub(super) fn place_survivors<M: Medium>(
@@ -33,7 +33,7 @@ impl CompactionPlan {
         let medium = &inner.medium;
         let mut sources = self.closed.clone();
         let _scope = medium.scope(Scope::Summary);
-        // Long runs first: what is left between them has room for the short ones.
+        // Long runs first: short ones fit into the gaps between them.
         sources.sort_by_cached_key(plan_order);
         let mut rooms = Rooms::of(inner)?;
         for (i, run) in sources.iter().enumerate() {
@@ -127,8 +127,7 @@ impl CompactionPlan {
     }
 }
 
-/// Where a source comes in a plan: by its length, its class and its address, in one word that is
-/// compared at once.
+/// The position of a source in a plan, by its length, class and address: one word, for a single comparison.
 fn plan_order(run: &Run) -> u64 {
     let shortness = MAX_MOVED_FRAMES.saturating_sub(run.what.frames());
     let class = run.class().map_or(LARGE, Class::index) as u64;
@@ -137,13 +136,13 @@ fn plan_order(run: &Run) -> u64 {
 const _: () = assert!(MAX_MOVED_FRAMES <= 1 << 8 && LARGE < 1 << 8);
 const _: () = assert!(firn_format::geometry::MAX_POOL_BYTES / FRAME_BYTES <= 1 << 48);
 
-/// Chunks that destinations are taken from, the next one last.
+/// Chunks from which destinations are taken, the next one last.
 struct Rooms {
     chunks: Vec<Chunk>,
 }
 
 impl Rooms {
-    /// Takes a destination run and says on media that it is one.
+    /// Takes a destination run and marks it on media.
     fn take<M: Medium>(
         &mut self,
         inner: &Inner<M>,
@@ -173,7 +172,7 @@ impl Rooms {
                 .take_frames(medium, frames, Purpose::Collection, durable)
         };
         let run = match take() {
-            // Rather holes in pages that are all but emptied than none.
+            // Holes in almost emptied pages are better than no room.
             Err(error) if error.is_no_room() && goal.pages == PageSize::Small => {
                 inner.allocator.space().lock(medium).open_all();
                 take()?
@@ -188,8 +187,8 @@ impl Rooms {
         Ok(run)
     }
 
-    /// The chunks with room that hold objects and are no sources, the fullest last; behind them those that
-    /// stay whatever is done, because something in them never moves.
+    /// The chunks with room that hold objects and are no sources, the fullest last. Behind them come the chunks that
+    /// stay in any case, because something in them never moves.
     fn of<M: Medium>(inner: &Inner<M>) -> Result<Self, Error> {
         let medium = &inner.medium;
         let mut chunks: Vec<(bool, Reverse<u64>, Chunk)> = Vec::new();

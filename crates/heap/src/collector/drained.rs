@@ -1,4 +1,4 @@
-//! The fourth state of a collection: everything of the cycle has moved, and references still name sources.
+//! The fourth state of a collection: all objects of the cycle have moved, and references still name sources.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,14 +13,14 @@ use crate::error::Error;
 use crate::inner::Inner;
 use crate::relocation::Cycle;
 
-/// A cycle of which everything has moved.
+/// A cycle whose objects have all moved.
 pub(super) struct Drained<'p, M: Medium> {
     pub(super) inner: &'p Inner<M>,
     pub(super) cycle: Arc<Cycle<M>>,
 }
 
 impl<'p, M: Medium> Drained<'p, M> {
-    /// The cycle of `active`, whose every object has moved.
+    /// The cycle of `active`, whose objects have all moved.
     pub(super) fn of(active: &Active<'p, M>) -> Self {
         Self {
             inner: active.inner,
@@ -28,11 +28,11 @@ impl<'p, M: Medium> Drained<'p, M> {
         }
     }
 
-    /// Heals every reference and ends the cycle: its pages are free. Without what marking has found every object is looked
-    /// at.
+    /// Heals every reference and ends the cycle: its pages are free. Without the findings of a marking it looks at
+    /// every object.
     ///
-    /// Errors: an operation stayed open; the pool is damaged. The cycle is in force still, unless its pages
-    /// are free and only blocks could not be given back ([`Inner::release_retained`] does so later).
+    /// Errors: an operation stayed open; the pool is damaged. The cycle is then still in force, unless its pages are
+    /// free and only blocks could not be given back ([`Inner::release_retained`] does so later).
     pub(super) fn release(
         self,
         marked: Option<&Marked<'_, M>>,

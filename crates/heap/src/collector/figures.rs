@@ -1,4 +1,4 @@
-//! What the collector has done, and how long the program stood for it.
+//! What the collector has done, and how long it stopped the program.
 
 use firn_format::statistics::{Counter, STEPS, WORDS};
 use firn_media::Medium;
@@ -17,19 +17,20 @@ pub enum Ended {
     NotYet,
     /// The target is reached.
     Target,
-    /// No page is to be won: what could move would fill as many.
+    /// No page can be won: the objects that could move would fill as many.
     NothingToWin,
     /// The scheme moves nothing.
     NothingMoves,
-    /// Where addresses stay, what is kept to lead on from old ones has come to its limit (`Pool::drop_forwarding`).
+    /// In a pool whose addresses stay: the plans that forward old ones have reached their limit
+    /// (`Pool::drop_forwarding`).
     AddressesKept,
-    /// More is to be won, and there is no room for a plan and the first objects that it moves: in the pool by its
-    /// limit, or on the device.
+    /// More could be won, but there is no room for a plan and the first objects that it moves: within the pool's limit,
+    /// or on the device.
     NoRoom,
 }
 
 impl Ended {
-    /// In words, to follow what was done.
+    /// The reason in words, for reports.
     pub const fn words(self) -> &'static str {
         match self {
             Ended::NotYet => "it is still running",
@@ -45,15 +46,15 @@ impl Ended {
 /// What a collection did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Cycles that were ended.
+    /// Cycles that have ended.
     pub cycles: u64,
     /// Unreachable objects that were reclaimed.
     pub reclaimed: u64,
-    /// Objects that plans said to move.
+    /// Objects in plans.
     pub planned: u64,
-    /// Bytes of blocks of sources that were given back while a cycle went on.
+    /// Bytes of blocks of sources that were given back during a cycle.
     pub released_bytes: u64,
-    /// Objects that the collector itself moved; the others the program moved when it touched them.
+    /// Objects that the collector itself moved; the program moved the others when it touched them.
     pub moved: u64,
     /// Frames of the runs that were emptied.
     pub emptied_frames: u64,
@@ -67,19 +68,19 @@ pub struct Collected {
     pub compact_ns: u64,
     /// Nanoseconds of healing references and freeing pages.
     pub finish_ns: u64,
-    /// Bytes of the slots of the objects that plans said to move.
+    /// Bytes of the slots of the objects in plans.
     pub planned_bytes: u64,
-    /// Nanoseconds of computation of the collecting thread, in the order of the four steps.
+    /// Nanoseconds of computation of the collecting thread, by step.
     pub cpu_ns: [u64; STEPS],
-    /// Bytes of pages that objects above 1 MiB hold, which never move, when it was last looked.
+    /// Bytes of pages that hold objects above 1 MiB, which never move, as of the last survey.
     pub large_bytes: u64,
-    /// Bytes of runs that the program has pinned, when it was last looked.
+    /// Bytes of runs that the program has pinned, as of the last survey.
     pub pinned_bytes: u64,
     /// Why it ended.
     pub ended: Ended,
 }
 
-/// A part of a collection, for the time it takes.
+/// A part of a collection, for measuring its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CycleStep {
     Mark,
@@ -89,7 +90,7 @@ pub(super) enum CycleStep {
 }
 
 impl Collected {
-    /// Adds what another collection did.
+    /// Adds the figures of another collection.
     pub fn add(&mut self, more: &Self) {
         self.cycles += more.cycles;
         self.reclaimed += more.reclaimed;
@@ -121,7 +122,7 @@ impl Collected {
     }
 }
 
-/// Publishes what a collection did since `before` on the statistics page.
+/// Adds the work of a collection since `before` to the statistics page.
 pub(super) fn publish<M: Medium>(medium: &M, before: &Collected, now: &Collected) {
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
     let mut add = |counter: Counter, before: u64, now: u64| {
@@ -153,7 +154,7 @@ pub(super) fn publish<M: Medium>(medium: &M, before: &Collected, now: &Collected
     stat_shard::add(medium, &change);
 }
 
-/// Publishes a request to stop the world, on the statistics page.
+/// Adds a request to stop the world to the statistics page.
 pub(super) fn publish_stops<M: Medium>(inner: &Inner<M>, more: &Stops) {
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);
     change[Counter::Starved.word()] = more.withdrawn as i64;
@@ -168,8 +169,7 @@ pub(super) fn publish_stops<M: Medium>(inner: &Inner<M>, more: &Stops) {
 }
 
 impl<M: Medium> Inner<M> {
-    /// The fragmentation ratio: bytes of pages that hold an object, over live bytes. One where
-    /// nothing lives.
+    /// The fragmentation ratio: bytes of pages that hold an object, over live bytes. One in an empty pool.
     pub(crate) fn ratio(&self, pages: PageSize) -> f64 {
         let sum = |counter: Counter| self.counter(counter).max(0) as f64;
         let used = match pages {

@@ -1,9 +1,8 @@
-//! Blocks of sources are given back while the cycle goes on, once everything in them has moved.
+//! Gives blocks of sources back while the cycle goes on, once everything in them has moved.
 //!
-//! Until its cycle ends a source keeps its addresses, because references may name them. What it holds
-//! is needed by nobody any more as soon as every copy counts on media: the copies are durable before
-//! their settled words (rule 4), the words before the blocks go, so that recovery copies nothing again
-//! from where nothing is.
+//! Until its cycle ends a source keeps its addresses, because references may name them. Its content is no longer needed
+//! once every copy counts on media: the copies are durable before their settled words (rule 4), and the words before
+//! the blocks go, so recovery never copies again from a source without blocks.
 
 use core::sync::atomic::Ordering;
 
@@ -19,8 +18,8 @@ use crate::relocation::cycle::Cycle;
 use crate::relocation::plan::frames_of;
 use crate::stat_shard;
 
-/// Settles everything in these entries' sources, which has moved, and discards their blocks.
-/// Returns how many bytes. Two fences, however many objects.
+/// Settles all objects in the sources of these entries, which have moved, and discards the sources' blocks. Returns how
+/// many bytes. Two fences, however many objects.
 ///
 /// Errors: the medium cannot discard; nothing is lost then.
 pub(super) fn release_sources<M: Medium>(
@@ -42,7 +41,7 @@ pub(super) fn release_sources<M: Medium>(
     for entry in entries() {
         let count = frames_of(entry);
         frames.extend((0..count).map(|i| entry.source.plus(i)));
-        // A pool that is traced counts anew after a crash, so it may count them out at once.
+        // A traced pool is counted anew after a crash, so these frames may be counted out at once.
         if inner.kind == PoolKind::Traced {
             let live = inner
                 .allocator

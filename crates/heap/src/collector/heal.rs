@@ -1,10 +1,10 @@
-//! Healing: every reference that names a source comes to name the destination, on media.
+//! Healing: on media, every reference to a source becomes a reference to the destination.
 //!
-//! One sweep over the objects in the order of their addresses, beside the program (rule T4c): it
-//! tries to replace each reference to a source, and writes back every field that names a source or a
-//! destination, even where the replacement failed, because somebody else's may still be in the cache.
-//! Slots that come into use after the sweep began hold healed references only, and are left alone;
-//! slots that are freed after it began are not used again before it ends, so a field stays a field.
+//! One sweep over the objects in the order of their addresses, beside the program (rule T4c). It tries to replace each
+//! reference to a source, and writes back every field that names a source or a destination: also where the replacement
+//! failed, because another thread's replacement may still be in the cache. Slots that come into use after the sweep
+//! began hold only healed references, and the sweep skips them. Slots that are freed after it began are not reused
+//! before it ends, so a field stays a field.
 
 use firn_format::geometry::BITMAP_WORDS;
 use firn_format::header::ObjectHeader;
@@ -40,8 +40,8 @@ impl<M: Medium> Drained<'_, M> {
             self.inner.allocator.drain_all(medium)?;
             self.inner.collector.set_deferring(true);
             taken.begin();
-            // The root table is read here, because a commit stores a root word by word. A root of
-            // later is healed.
+            // The root table is read here, because a commit stores a root word by word. Roots that are stored later are
+            // healed.
             for root in roots::references(medium) {
                 let (_, field, _) = root?;
                 if medium.keeps(&steps::ROOTS_HEALED) {
@@ -81,7 +81,7 @@ impl<M: Medium> Drained<'_, M> {
         run: &Run,
     ) {
         let medium = &self.inner.medium;
-        // What is in use is read before what was taken since: see `TakenSlots`.
+        // Slots in use are read before the slots taken since: see `TakenSlots`.
         let used = self.inner.allocator.used_slots(medium, run);
         let may_refer = marked.map(|marked| marked.may_refer(run.frame));
         let slot_bytes = match run.class() {
@@ -102,7 +102,7 @@ impl<M: Medium> Drained<'_, M> {
                 let Some(requested) = requested_bytes(header, slot_bytes) else {
                     continue;
                 };
-                // What makes no sense has no references that could be followed either.
+                // A damaged object has no references that could be followed.
                 let _ = shapes.references(medium, at, header, requested, |range| {
                     if range.what == Refers::InPairs {
                         return;
@@ -116,18 +116,18 @@ impl<M: Medium> Drained<'_, M> {
     }
 }
 
-/// Lines that are written back together: a locked instruction after a write-back waits for it as a
-/// fence does, and every healed reference is one.
+/// Lines that are written back together: every healed reference is a locked instruction, which waits for an earlier
+/// write-back as a fence does.
 const BATCH: usize = 4096;
 
-/// References that are looked up together, so that several misses of the cache are served at a time.
+/// References that are looked up together, so that their cache misses overlap.
 const AHEAD: usize = 16;
 
-/// Heals fields and writes them back, many at a time.
+/// Heals fields in batches and writes them back.
 struct Healer<'a, M: Medium> {
     medium: &'a M,
     cycle: &'a Cycle<M>,
-    /// Fields that name a frame of the cycle's, and what was read there.
+    /// Fields that name a frame of the cycle, with the words that were read there.
     waiting: Vec<(VirtAddr, RefWord)>,
     /// Lines to write back.
     lines: Vec<VirtAddr>,
@@ -165,7 +165,7 @@ impl<'a, M: Medium> Healer<'a, M> {
         self.waiting = waiting;
     }
 
-    /// T3, T4c: only the old reference is replaced; written back either way.
+    /// T3, T4c: replaces only the old reference; writes the field back in either case.
     fn replace(&mut self, field: VirtAddr, word: RefWord) {
         let Some(unit) = self.cycle.find(self.medium, word.address()) else {
             return;

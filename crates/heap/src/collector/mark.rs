@@ -1,10 +1,9 @@
 //! Marking: which objects are reachable, found while the program runs.
 //!
-//! A snapshot at the beginning (rules M1 to M7): what was reachable when marking began is marked,
-//! because a transaction remembers each reference that it replaces before it replaces it. No write
-//! barrier is needed for that beyond the transaction's own log. What is allocated meanwhile is not
-//! looked at and counts as living; slots that are freed meanwhile are not used again before marking
-//! ends.
+//! Marking takes a snapshot at the beginning (rules M1 to M7): it marks the objects that were reachable when it began,
+//! because a transaction remembers each reference before it replaces it. This needs no write barrier beyond the
+//! transaction's own log. Objects that are allocated meanwhile count as living and are not scanned; slots that are
+//! freed meanwhile are not reused before marking ends.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,11 +22,11 @@ use crate::inner::Inner;
 use crate::steps;
 use crate::trace::{InCycle, Trace, Visitor};
 
-/// What a marker knows of the time since it began.
+/// What a marker knows about changes since it began.
 pub(super) struct Beside<'m, M: Medium> {
-    /// Slots that came into use by sessions since (M4: new objects are black).
+    /// Slots that sessions have taken into use since (M4: new objects are black).
     taken: Arc<TakenSlots<M>>,
-    /// The cycle that a crash interrupted, every object of which has moved by now.
+    /// The cycle that a crash interrupted; all of its objects have moved by now.
     cycle: InCycle<'m, M>,
 }
 
@@ -40,7 +39,7 @@ impl<M: Medium> Visitor for Beside<'_, M> {
     }
 }
 
-/// References that are met while the program stands.
+/// At most this many replaced references are followed while the world is stopped.
 const FEW_REPLACED: usize = 1024;
 
 /// What a finished marking has reached.
@@ -48,19 +47,19 @@ pub(super) struct Reached<'p, M: Medium> {
     pub(super) inner: &'p Inner<M>,
     pub(super) trace: Trace<'p, M, Beside<'p, M>>,
     pub(super) taken: Noted<'p, M>,
-    /// The pool's counters when it began, where they are to be counted anew.
+    /// The pool's counters when marking began, if they are counted anew.
     pub(super) counters: Option<Box<[i64; WORDS]>>,
 }
 
 impl<'p, M: Medium> Reached<'p, M> {
-    /// Marks what is reachable. From its return on, freed slots are no longer deferred; slots that
-    /// come into use are still noted as taken.
+    /// Marks what is reachable. After its return freed slots are no longer deferred; slots that come into use are still
+    /// noted as taken.
     ///
     /// Errors: an operation stayed open; the pool is damaged. Marking is over then, too.
     pub(super) fn by(inner: &'p Inner<M>, how: Marking) -> Result<Self, Error> {
         let medium = &inner.medium;
         let _scope = medium.scope(Scope::Mark);
-        // What need not be done while the world stands is done before.
+        // Done before the world stops, to keep the stop short.
         let taken = Noted::new(inner);
         let beside = Beside {
             taken: Arc::clone(taken.slots()),
@@ -73,7 +72,7 @@ impl<'p, M: Medium> Reached<'p, M> {
         let begun = inner.stop_for(&steps::STOP_FOR_MARKING, || {
             inner.allocator.drain_all(medium)?;
             taken.begin();
-            // Not earlier: a type may have been registered while this waited.
+            // Not earlier: a type may have been registered while this waited for the stop.
             trace.learn(&inner.types);
             let mut handles = inner.handles.strong(medium);
             if medium.leaves_out(&steps::HANDLES_ARE_ROOTS) {
@@ -112,9 +111,9 @@ impl<'p, M: Medium> Reached<'p, M> {
         }
     }
 
-    /// M3: the end is reached when nothing is left to follow and nothing was replaced since; it is
-    /// looked for beside the program and confirmed while no operation is open. What little a busy
-    /// program has replaced meanwhile is followed then, or the end would run away from it.
+    /// M3: marking ends when nothing is left to follow and nothing was replaced since. The end is looked for beside the
+    /// program and confirmed while no operation is open. The few references that a busy program has replaced meanwhile
+    /// are followed in that stop, or marking might never end.
     fn mark_to_the_end(&mut self) -> Result<(), Error> {
         let inner = self.inner;
         let medium = &inner.medium;
@@ -145,7 +144,7 @@ impl<'p, M: Medium> Reached<'p, M> {
                     .drain(..)
                     .for_each(|word| self.trace.meet_replaced(word)),
                 Err(error) => {
-                    // Given up: who still remembers, or defers, does so in vain and harms nothing.
+                    // Given up: sessions that still remember or defer do so in vain, and without harm.
                     inner.collector.set_marking(false);
                     inner.collector.set_deferring(false);
                     inner.collector.take_replaced(medium);
@@ -155,9 +154,9 @@ impl<'p, M: Medium> Reached<'p, M> {
         }
     }
 
-    /// Weak handles to what was not reached name nothing from now on. While no operation is open, and
-    /// before marking is over: whoever followed such a handle until now had what it names remembered
-    /// ([`crate::Handle`]), as nobody can later.
+    /// Clears weak handles to objects that were not reached. This runs while no operation is open, and before marking
+    /// is over: until now, following such a handle made the transaction remember the object ([`crate::Handle`]); later
+    /// that would come too late.
     fn clear_weak(&self) {
         let (inner, trace) = (self.inner, &self.trace);
         let medium = &inner.medium;

@@ -1,4 +1,4 @@
-//! The first state of a collection: what lives is known, and what does not is free.
+//! The first state of a collection: the live objects are known, and the others are free.
 
 use firn_format::geometry::{BITMAP_WORDS, Frame};
 use firn_format::plan::Entry;
@@ -11,17 +11,17 @@ use crate::error::Error;
 use crate::inner::Inner;
 use crate::trace::Marks;
 
-/// Which objects have reference fields, so that a sweep leaves the others alone. As long as it lives, slots that come into
+/// Which objects have reference fields, so that a sweep skips the others. As long as this lives, slots that come into
 /// use are noted.
 pub(super) struct Marked<'p, M: Medium> {
-    /// Those that marking found, and the copies of those.
+    /// The ones that marking found, and their copies.
     referring: Marks,
-    /// Slots that came into use since marking began: any of them may.
+    /// Slots that came into use since marking began: any of them may have reference fields.
     since: Noted<'p, M>,
 }
 
 impl<'p, M: Medium> Marked<'p, M> {
-    /// Marks, and reclaims what was not marked. Returns how many objects that were, too.
+    /// Marks, and reclaims the unmarked objects. Also returns how many these were.
     ///
     /// Errors: an operation stayed open; the pool is damaged.
     pub(super) fn of(inner: &'p Inner<M>, how: Marking) -> Result<(Self, u64), Error> {
@@ -35,13 +35,13 @@ impl<'p, M: Medium> Marked<'p, M> {
         Ok((marked, reclaimed?))
     }
 
-    /// The slots of a run that may hold objects with reference fields, as bits: for each word of its bitmap.
+    /// For each word of a run's bitmap: the slots that may hold objects with reference fields, as bits.
     pub(super) fn may_refer(&self, run: Frame) -> impl Fn(u64) -> u64 {
         let referring = self.referring.of(run);
         move |word| referring[word as usize] | self.since.of(run, word)
     }
 
-    /// Notes where the referring objects of a plan go.
+    /// Notes the destinations of a plan's referring objects.
     pub(super) fn follow(&mut self, entries: &[Entry]) {
         for entry in entries {
             let referring = self.referring.of(entry.source);

@@ -1,25 +1,25 @@
-//! The collector: it marks what lives, plans where it goes, moves it while the program runs, and gives
-//! the emptied pages back (FFCCD sections 2.3, 3.3 and 5).
+//! The collector: it marks the live objects, plans where they go, moves them while the program runs, and gives the
+//! emptied pages back (FFCCD sections 2.3, 3.3 and 5).
 //!
 //! ```text
 //! collection        drives one cycle after the other through its states:
-//!   marked            what lives is known, what does not is free    mark, reclaim, recount
+//!   marked            live objects are known, others are free       mark, reclaim, recount
 //!   planned           sources are closed, destinations are taken    survey, selection, compaction_plan, destinations
 //!   active            the plan is in force, objects move            activation, finished
 //!   drained           everything has moved, references are healed   heal, pairs, release
-//!   released          what the cycle came to
-//! options           what a collection is to do, and how
+//!   released          the results of the cycle
+//! options           the goal and the ways of a collection
 //! only_one          one collection at a time            stopping      the moments it asks for
 //! background        a thread that watches the ratio     workflow      the program's own calls drive it, as FFCCD prints
 //! noted             slots that come into use meanwhile
-//! retained          what ended cycles cost a pool that keeps addresses
-//! relocations       what the open cycle moves           figures       what was done
+//! retained          the cost of ended cycles in a pool that keeps addresses
+//! relocations       the moves of the open cycle         figures       what was done
 //! ```
 //! The open cycle itself, with the read barrier, is in `relocation`.
 //!
-//! The world stops for a moment, with no operation open, where a step needs one moment that holds for
-//! all: marking begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2),
-//! healing begins, the plan ceases to count (T4). Nothing else waits.
+//! The world stops briefly, with no operation open, for each step that needs one moment common to all sessions: marking
+//! begins (M1) and ends, the sources are closed, the plan comes into force (C1, T2), healing begins, the plan ceases to
+//! count (T4). Nothing else waits.
 
 mod activation;
 mod active;
@@ -73,26 +73,26 @@ pub use workflow::{Workflow, WorkflowOptions};
 
 /// The volatile state of a pool's collector.
 pub(crate) struct Collector<M: Medium> {
-    /// Whether a cycle moves objects. This and the next two change only while no operation is open,
-    /// so an operation sees one value from its beginning, which orders it, to its end.
+    /// Whether a cycle moves objects. This and the next two change only while no operation is open. The beginning of an
+    /// operation is ordered after such a change, so the operation sees one value until its end.
     moving: AtomicBool,
     marking: AtomicBool,
     deferring: AtomicBool,
     cycle: Lock<Option<Arc<Cycle<M>>>>,
-    /// The cycle that has ended and of which media does not say yet that its sources are free.
+    /// The cycle that has ended while media does not yet say that its sources are free.
     releasing: Lock<Option<Arc<Cycle<M>>>>,
     /// References that transactions replaced while marking goes on.
     replaced: Lock<Vec<RefWord>>,
-    /// Slots that were freed while someone looks at objects by address.
+    /// Slots that were freed while a collector step reads objects by address.
     deferred: Lock<Vec<Place>>,
-    /// Whether a collection is under way, or something that no collection may disturb.
+    /// Whether a collection is under way, or an action that excludes collections.
     pub(crate) busy: AtomicBool,
     /// Counts the cycles that have ended.
     cycles_ended: AtomicU64,
-    /// How long the collection that is under way waits for each of its stops.
+    /// How long the current collection waits for each of its stops.
     patience_ns: AtomicU64,
     stops: Lock<Stops>,
-    /// Cycles that have ended and whose addresses still lead to their objects.
+    /// Cycles that have ended and whose old addresses are still forwarded.
     pub(crate) retained: RetainedCycles,
     /// First frames of runs with objects that may not move.
     pub(crate) pinned: Lock<HashSet<Frame>>,
@@ -160,9 +160,9 @@ impl<M: Medium> Collector<M> {
         core::mem::take(&mut *self.deferred.lock(medium))
     }
 
-    /// The cycle between its last stop, in which it begins to be released, and the moment when media
-    /// says everything and before its pages are used again. For who reads tables beside a collector;
-    /// an operation that finds none here does not live to see one.
+    /// The cycle between its last stop, in which its release begins, and the moment when media says so and its pages
+    /// are not yet used again. For code that reads tables beside a collector; an operation that finds none here ends
+    /// before there is one.
     pub(crate) fn releasing(&self, medium: &M) -> Option<Arc<Cycle<M>>> {
         self.releasing.lock(medium).clone()
     }
@@ -171,7 +171,7 @@ impl<M: Medium> Collector<M> {
         *self.releasing.lock(medium) = cycle;
     }
 
-    /// Puts a cycle into force, or takes it out. No operation is open.
+    /// Puts a cycle into force, or takes it out of force. No operation is open.
     fn set_cycle(&self, medium: &M, cycle: Option<Arc<Cycle<M>>>) {
         self.moving.store(cycle.is_some(), Ordering::Relaxed);
         *self.cycle.lock(medium) = cycle;

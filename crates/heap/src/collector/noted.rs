@@ -8,14 +8,14 @@ use firn_media::Medium;
 use crate::alloc::TakenSlots;
 use crate::inner::Inner;
 
-/// Slots that came into use since [`Noted::begin`]. Dropped, no more are noted.
+/// Slots that came into use since [`Noted::begin`]. Dropping this ends the noting.
 pub(super) struct Noted<'p, M: Medium> {
     inner: &'p Inner<M>,
     slots: Arc<TakenSlots<M>>,
 }
 
 impl<'p, M: Medium> Noted<'p, M> {
-    /// None so far.
+    /// Nothing noted yet.
     pub(super) fn new(inner: &'p Inner<M>) -> Self {
         Self {
             inner,
@@ -23,13 +23,13 @@ impl<'p, M: Medium> Noted<'p, M> {
         }
     }
 
-    /// Notes them from here on. While no operation is open.
+    /// Begins the noting. No operation is open.
     pub(super) fn begin(&self) {
         let allocator = &self.inner.allocator;
         allocator.note_in(&self.inner.medium, &self.slots);
     }
 
-    /// The slots, for as long as somebody looks at them.
+    /// The slots, which readers may keep.
     pub(super) fn slots(&self) -> &Arc<TakenSlots<M>> {
         &self.slots
     }

@@ -7,11 +7,11 @@ use firn_media::Medium;
 use crate::error::Error;
 use crate::inner::Inner;
 
-/// The right to collect, or to keep others from it. One at a time.
+/// The right to collect, or to exclude collections. One holder at a time.
 pub(crate) struct OnlyOne<'p, M: Medium>(pub(super) &'p Inner<M>);
 
 impl<'p, M: Medium> OnlyOne<'p, M> {
-    /// Errors: somebody has it; the pool is closed.
+    /// Errors: the right is taken; the pool is closed.
     pub(crate) fn of(inner: &'p Inner<M>) -> Result<Self, Error> {
         inner.check_process()?;
         if inner.collector.busy.swap(true, Ordering::AcqRel) {

@@ -8,21 +8,21 @@ use crate::alloc::GROUP_FRAMES;
 use crate::inner::STOP_LIMIT_NS;
 use crate::relocation::scheme::{PIGGYBACK, Scheme};
 
-/// Objects of a cycle at most.
+/// The most objects of a cycle.
 const MAX_UNITS: u64 = 1 << 18;
-/// Bytes of source pages that one cycle empties, unless told otherwise.
+/// Bytes of source pages that one cycle empties by default.
 const DEFAULT_SOURCE_BYTES: u64 = 256 << 20;
 
 /// How a collection works.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectOptions {
-    /// Ratio of page bytes to live bytes at which it is content; at least 1. In a pool with a limit, and on a device
-    /// that has refused blocks, it goes on below that until what pages waste is a sixteenth of what is left.
+    /// Ratio of page bytes to live bytes that ends the collection; at least 1. In a pool with a limit, and on a device
+    /// that has refused blocks, the collection goes on until pages waste at most a sixteenth of the remaining room.
     pub target: f64,
     /// Which pages count.
     pub pages: PageSize,
-    /// Whether all that can move does, in one cycle as far as `max_source_bytes` goes, whatever that wins: to
-    /// find programs that hold what they should not.
+    /// Whether to move everything that can move, whatever that wins, in one cycle as far as `max_source_bytes` allows:
+    /// this finds programs that hold stale pointers.
     pub everything: bool,
     /// How a copy comes to count.
     pub scheme: &'static Scheme,
@@ -30,14 +30,14 @@ pub struct CollectOptions {
     pub marking: Marking,
     /// How many destinations a source page may have.
     pub forwarding: Forwarding,
-    /// Bytes of source pages that one cycle empties at most; what is in flight at a crash.
+    /// The most bytes of source pages that one cycle empties; they are in flight at a crash.
     pub max_source_bytes: u64,
-    /// Bytes copied a second by the collector itself; as fast as it can if `None`.
+    /// Bytes per second that the collector itself copies; unlimited if `None`.
     pub bytes_per_second: Option<u64>,
-    /// Whether the blocks of sources are given back while the cycle goes on, as soon as everything in
-    /// them has moved. Costs two fences for every 8 MiB of sources, and a word stored for each object.
+    /// Whether the blocks of sources are given back during the cycle, as soon as everything in them has moved. Costs
+    /// two fences for each batch of sources, and a word stored for each object.
     pub release_blocks: bool,
-    /// How long each moment without an open operation is waited for; 10 s by itself. Then the collection gives up.
+    /// How long the collection waits for each moment without an open operation before it gives up; 10 s by default.
     pub patience: Duration,
 }
 
@@ -101,8 +101,8 @@ impl PageSize {
         }
     }
 
-    /// Frames whose blocks are given back to the device together: a hole in a huge page makes small ones of
-    /// it, and wins nothing where it is huge ones that count.
+    /// Frames whose blocks are given back to the device together: a hole splits a huge page into small ones, and wins
+    /// nothing where huge pages count.
     pub(crate) const fn frames_together(self) -> u64 {
         match self {
             PageSize::Small => GROUP_FRAMES,
@@ -117,21 +117,21 @@ pub enum Forwarding {
     /// Two: survivors from the split on start the next page.
     #[default]
     Split,
-    /// One, as FFCCD prints it (section 4.3.1): what does not fit whole starts a new page.
+    /// One, as FFCCD prints it (section 4.3.1): a source page whose survivors do not fit whole starts a new page.
     OneDestination,
 }
 
-/// What a plan aims at.
+/// The goal of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub(super) pages: PageSize,
     pub(super) everything: bool,
-    /// Whether no more pages of 2 MiB may hold objects afterwards, whichever pages count.
+    /// Whether the plan must not increase the number of 2 MiB pages that hold objects, whichever pages count.
     pub(super) spares_pages: bool,
     pub(super) target: f64,
     pub(super) forwarding: Forwarding,
-    /// Bytes of source pages at most.
+    /// The most bytes of source pages.
     pub(super) max_source_bytes: u64,
-    /// Objects at most.
+    /// The most objects.
     pub(super) max_units: u64,
 }

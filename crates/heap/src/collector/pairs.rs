@@ -1,10 +1,10 @@
-//! References of programs that store in place: pairs of words, the pool's 64-bit id and the position of a
-//! byte of an object, anywhere in objects whose type says so.
+//! References of programs that store in place: pairs of words, the pool's 64-bit id and the position of a byte of an
+//! object. They lie anywhere in objects whose type says so.
 //!
-//! They are healed while no operation is open: the program stores to them with plain instructions, one word
-//! after the other. Nothing waits for that at the end of a cycle, because the cycle is kept: whatever is not
-//! healed, or is stored later, still leads to its object. So a sweep stops the world for a few runs at a
-//! time. Only before kept cycles are forgotten everything is healed in one stop.
+//! Pairs are healed while no operation is open, because the program stores to them with plain instructions, one word
+//! after the other. The end of a cycle does not wait for that, because the cycle is retained: a pair that is not
+//! healed, or is stored later, still leads to its object. So a sweep stops the world for a few runs at a time. Only
+//! before retained cycles are dropped, one stop heals everything.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
@@ -27,10 +27,9 @@ use crate::walk::data_chunks;
 use crate::walk::each_allocated_in;
 
 impl<M: Medium> Pool<M> {
-    /// Gives back the addresses that ended cycles keep, in a pool in which addresses stay: an explicit one that
-    /// was opened with an undo log. From then on an address from before its object was moved is nobody's or
-    /// another object's: the caller says that the program has none outside the pool. Closing the pool does the
-    /// same.
+    /// Gives back the addresses that ended cycles retain, in a pool in which addresses stay: an explicit one that was
+    /// opened with an undo log. Afterwards an address from before its object's move belongs to no object, or to another
+    /// one: the caller promises that the program holds none outside the pool. Closing the pool does the same.
     ///
     /// Stops the world while every reference is healed: as long as it takes to read the pool.
     ///
@@ -43,7 +42,7 @@ impl<M: Medium> Pool<M> {
         self.inner.stopped(|| self.inner.drop_forwarding())?
     }
 
-    /// Keeps the object whose body is at `body` where it is until the pool is closed. Objects beside it stay, too.
+    /// Keeps the object whose body is at `body` at its address until the pool is closed. Objects beside it stay, too.
     ///
     /// Errors: nothing is allocated there.
     pub fn pin(&self, body: VirtAddr) -> Result<(), Error> {
@@ -62,14 +61,14 @@ impl<M: Medium> Pool<M> {
         Ok(())
     }
 
-    /// One for each 4 KiB of the pool, in a pool in which addresses stay: zero where [`crate::RawGuard::resolve`] has
-    /// nothing to do for any address. They change while no operation is open, so a thread inside one may look at
+    /// One mark for each 4 KiB of the pool, in a pool in which addresses stay: zero where [`crate::RawGuard::resolve`]
+    /// returns every address unchanged. Marks change only while no operation is open, so a thread inside one may read
     /// them instead of calling.
     pub fn place_marks(&self) -> &[AtomicU8] {
         self.inner.collector.retained.marks()
     }
 
-    /// Whether any of [`Pool::place_marks`] is not zero. It stays so for as long as an operation is open.
+    /// Whether any of [`Pool::place_marks`] is not zero. The answer holds as long as an operation is open.
     pub fn has_place_marks(&self) -> bool {
         self.inner.collector.retained.has_marks()
     }
@@ -88,7 +87,7 @@ impl<M: Medium> Inner<M> {
 }
 
 impl<M: Medium> Drained<'_, M> {
-    /// Heals pairs that name what a cycle, of which every object has moved, or an older one has emptied.
+    /// Heals pairs that name sources of this cycle, whose objects have all moved, or of an older one.
     ///
     /// Errors: an operation stayed open; the frame table is damaged.
     pub(super) fn heal_pairs(&self) -> Result<(), Error> {
@@ -125,7 +124,7 @@ pub(super) struct PairHealer<'a, M: Medium> {
 }
 
 impl<'a, M: Medium> PairHealer<'a, M> {
-    /// Heals pairs that name what ended cycles have emptied, while none is open.
+    /// Heals pairs that name sources of ended cycles, while no cycle is open.
     pub(super) fn of_retained(inner: &'a Inner<M>, kept: Arc<Table>) -> Self {
         Self {
             inner,
@@ -140,7 +139,7 @@ impl<'a, M: Medium> PairHealer<'a, M> {
         let Some(requested) = requested_bytes(header, slot_bytes) else {
             return;
         };
-        // What makes no sense has no references that could be followed either.
+        // A damaged object has no references that could be followed.
         let _ = self
             .shapes
             .references(medium, at, header, requested, |range| {

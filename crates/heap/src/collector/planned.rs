@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::inner::Inner;
 use crate::steps;
 
-/// A plan that wins something.
+/// A plan that wins pages or frames.
 pub(super) struct Planned<'p, M: Medium> {
     pub(super) inner: &'p Inner<M>,
     pub(super) plan: CompactionPlan,
@@ -27,9 +27,9 @@ pub(super) struct Planned<'p, M: Medium> {
 type Found<P> = Result<P, Ended>;
 
 impl<'p, M: Medium> Planned<'p, M> {
-    /// Takes what the next plan needs. Where there is no room for what the emptiest page holds, some of what is
-    /// in it moves: a few frames win a few more, and these more again, until there is. In a pool that cannot grow as
-    /// it likes runs move, too, when no page is to be won any more: frames are what is left to be won.
+    /// Takes what the next plan needs. Where even the survivors of the emptiest page find no room, some of them move: a
+    /// few frames win a few more, and these more again, until the rest finds room. In a pool that cannot grow as it
+    /// likes, single runs move, too, when no page can be won any more: only frames are left to be won.
     ///
     /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
     pub(super) fn find(
@@ -38,14 +38,14 @@ impl<'p, M: Medium> Planned<'p, M> {
         survey: Survey,
     ) -> Result<Found<Self>, Error> {
         let found = Self::find_with(inner, goal, &survey)?;
-        // Where addresses stay, what is emptied of a page makes room for nobody.
+        // Where addresses stay, frames that are emptied within a page are no room for other objects.
         if goal.pages == PageSize::Small || goal.everything || inner.keeps_addresses {
             return Ok(found);
         }
         let target = match found {
             Ok(_) => return Ok(found),
             Err(Ended::NoRoom) => 1.0,
-            // Only as far as a limit asks for.
+            // Only as far as a limit requires.
             Err(_) => f64::INFINITY,
         };
         let small = Goal {
@@ -59,7 +59,7 @@ impl<'p, M: Medium> Planned<'p, M> {
         })
     }
 
-    /// Begins a cycle with the candidates of one survey: as many of them as win something.
+    /// Begins a cycle with the candidates of one survey: as many of them as win pages or frames.
     fn find_with(inner: &'p Inner<M>, goal: &Goal, survey: &Survey) -> Result<Found<Self>, Error> {
         let mut most = survey.candidates.len();
         let mut why = Ended::NothingToWin;
@@ -79,7 +79,7 @@ impl<'p, M: Medium> Planned<'p, M> {
                 Ok(planned) => return Ok(Ok(planned)),
                 Err(other) => why = why.max(other),
             }
-            // Half of them may fit between what stays.
+            // Half of them may fit into the holes between the others.
             if selection.count <= 1 {
                 return Ok(Err(why));
             }
@@ -87,8 +87,8 @@ impl<'p, M: Medium> Planned<'p, M> {
         }
     }
 
-    /// Closes the chosen sources and takes what their plan needs, which does not count yet. If it wins nothing,
-    /// everything is as it was.
+    /// Closes the chosen sources and takes what their plan needs; the plan does not count yet. If it wins nothing,
+    /// everything is undone.
     ///
     /// Errors: stop S was not granted, the frame table is damaged; everything is open again.
     fn prepare(
@@ -121,16 +121,16 @@ impl<'p, M: Medium> Planned<'p, M> {
     }
 }
 
-/// When destinations that are not filled after all may be used again.
+/// When unused destinations may be used again.
 #[derive(Clone, Copy)]
 pub(super) enum Unused {
-    /// At once: nothing of them was written back but that they were reserved.
+    /// At once: nothing of them was written back except the reservation.
     AtOnce,
-    /// Once a fence has passed what was written back of them.
+    /// Once a fence has covered their write-backs.
     InTime,
 }
 
-/// Closes runs, those that are active in sessions too.
+/// Closes runs, also those that are active in sessions.
 fn close_runs<M: Medium>(
     inner: &Inner<M>,
     chosen: Vec<Run>,
@@ -150,8 +150,8 @@ fn close_runs<M: Medium>(
             false => open.push(*run),
         }
     }
-    // Runs that are active in sessions come back while no operation is open; and from then on whatever is
-    // in use in a closed run was committed.
+    // Sessions return their active runs while no operation is open. From then on every slot in use in a closed run was
+    // committed.
     inner.stop_for(&steps::STOP_FOR_SOURCES, || {
         inner.allocator.drain_all(medium)?;
         for run in open {
@@ -164,7 +164,7 @@ fn close_runs<M: Medium>(
         }
         Ok::<_, Error>(())
     })??;
-    // Nothing is allocated in them any more, so what was pinned in them since they were chosen is known now.
+    // Nothing is allocated in closed runs any more, so the objects pinned in them since the choice are known now.
     let fixed = inner.collector.pinned.lock(medium).clone();
     for run in closed.extract_if(.., |run| fixed.contains(&run.frame)) {
         inner
@@ -200,7 +200,7 @@ fn take_plan_frames<M: Medium>(inner: &Inner<M>, plan: &CompactionPlan) -> Resul
     Ok(run)
 }
 
-/// Frames for a plan beside those that are kept, where they are kept and the device takes back whole pieces alone.
+/// Frames for a plan beside the retained ones, where plans are retained and the device takes back only whole pieces.
 fn take_beside_plans<M: Medium>(inner: &Inner<M>, frames: u64) -> Result<Option<FrameRun>, Error> {
     if !inner.plans_hold_pages() {
         return Ok(None);
@@ -238,8 +238,7 @@ pub(super) fn abandon<M: Medium>(
     Ok(())
 }
 
-/// Large objects that were freed in runs that are no sources after all. Slots in such runs are free
-/// already.
+/// Frees large objects that were freed in runs that did not become sources. Slots in such runs are free already.
 fn give_left_over<M: Medium>(inner: &Inner<M>) {
     let medium = &inner.medium;
     for place in inner.allocator.take_held(medium) {

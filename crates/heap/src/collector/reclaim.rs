@@ -1,8 +1,8 @@
-//! Reclaiming: slots that hold an object which nothing reaches become free, while the program runs.
+//! Reclaiming: slots whose objects are unreachable become free, while the program runs.
 //!
-//! What marking left unmarked was in use when it began and unreachable then, so it still is. A slot
-//! that came into use since was noted as taken before it stopped being free; so a slot that is not
-//! free, not marked and not taken is garbage, whatever sessions do meanwhile.
+//! Unmarked objects were in use when marking began and unreachable then, so they still are. A slot that came into use
+//! since was noted as taken before it stopped being free. So a slot that is not free, not marked and not taken is
+//! garbage, whatever sessions do meanwhile.
 
 use std::sync::atomic::Ordering;
 
@@ -22,14 +22,14 @@ use crate::stat_shard;
 use crate::steps;
 use crate::walk::data_chunks;
 
-/// What was reclaimed, by counter.
+/// The reclaimed objects, by counter.
 struct Garbage {
     objects: u64,
     sums: Box<[i64; WORDS]>,
 }
 
 impl<M: Medium> Reached<'_, M> {
-    /// Reclaims what was not marked. Returns how many objects.
+    /// Reclaims the unmarked objects. Returns how many.
     ///
     /// Errors: the frame table is damaged.
     pub(super) fn reclaim(&self) -> Result<u64, Error> {
@@ -62,7 +62,7 @@ impl<M: Medium> Reached<'_, M> {
     fn reclaim_run(&self, run: &Run, garbage: &mut Garbage) -> Result<(), Error> {
         let medium = &self.inner.medium;
         if self.inner.allocator.is_closed(medium, run.frame)? {
-            // Emptied by a cycle that a crash interrupted: what lives is at its destination.
+            // The source of a cycle that a crash interrupted: the live objects are at their destinations.
             return Ok(());
         }
         let used = self.inner.allocator.used_slots(medium, run);

@@ -1,9 +1,9 @@
-//! Counters that a crash left behind are counted anew while the program runs.
+//! Counts the pool anew, while the program runs, after a crash has left its counters behind.
 //!
-//! What was there at one moment is counted, and what sessions have changed since is added. In a traced
-//! pool marking counts; in an explicit one a walk over the allocation bits does: slots that came into
-//! use since the moment are noted as taken and passed over, and what was freed since keeps its header,
-//! because frees wait until the walk has ended.
+//! The objects of one moment are counted, and the changes of sessions since then are added. In a traced pool marking
+//! counts them. In an explicit one a walk over the allocation bits does: it skips slots that came into use since the
+//! moment, which are noted as taken. Slots that were freed since keep their headers, because frees wait until the walk
+//! has ended.
 
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ use crate::stat_shard;
 use crate::trace::Marks;
 use crate::walk::each_allocated;
 
-/// What was counted so far.
+/// The sums so far.
 struct Count<'p, M: Medium> {
     taken: Noted<'p, M>,
     counted: Marks,
@@ -28,7 +28,7 @@ struct Count<'p, M: Medium> {
 }
 
 impl<M: Medium> Count<'_, M> {
-    /// Counts an object that was there at the beginning, once.
+    /// Counts an object of the beginning, once.
     fn add(&mut self, slot: &Slot, header: ObjectHeader) {
         let Place { frame, index, .. } = slot.place;
         if !self.taken.has(slot.place)
@@ -43,7 +43,7 @@ impl<M: Medium> Count<'_, M> {
 
 /// Makes the counters of an explicit pool exact. No cycle is open.
 ///
-/// Errors: an operation stayed open, the frame table is damaged; the counters lag still.
+/// Errors: an operation stayed open, the frame table is damaged; the counters still lag.
 pub(super) fn recount_allocated<M: Medium>(inner: &Inner<M>) -> Result<(), Error> {
     let medium = &inner.medium;
     let _scope = medium.scope(Scope::Mark);
@@ -61,7 +61,7 @@ pub(super) fn recount_allocated<M: Medium>(inner: &Inner<M>) -> Result<(), Error
     })??;
     let walked = each_allocated(medium, None, |slot, header| count.add(&slot, header));
     let ended = inner.stop_for_cycle(|| inner.collector.set_deferring(false));
-    // Given up: who still defers does so in vain and harms nothing.
+    // Given up: sessions that still defer do so in vain, and without harm.
     inner.collector.set_deferring(false);
     for place in inner.collector.take_deferred(medium) {
         let bytes = place.class.map_or(0, |class| class.slot_bytes());
@@ -81,9 +81,8 @@ pub(super) fn recount_allocated<M: Medium>(inner: &Inner<M>) -> Result<(), Error
     Ok(())
 }
 
-/// Replaces `counters`, which are those of the moment when the count began, by `sums`. What
-/// sessions had not published then they forget ([`Inner::begin_recount`]). Pages are counted while
-/// no operation is open.
+/// Replaces `counters`, the counters of the moment when the count began, by `sums`. Sessions drop the changes that they
+/// had not published at that moment ([`Inner::begin_recount`]). Pages are counted while no operation is open.
 ///
 /// Errors: an operation stayed open.
 pub(super) fn recount<M: Medium>(

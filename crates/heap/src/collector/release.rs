@@ -19,9 +19,9 @@ use crate::stat_shard;
 use crate::steps;
 
 impl<M: Medium> Drained<'_, M> {
-    /// Ends a cycle of which every object has moved and every reference is healed.
+    /// Ends a cycle whose objects have all moved and whose references are all healed.
     ///
-    /// Crash: until the phase is RELEASE the cycle is resumed, from then on recovery frees the pages.
+    /// Crash: until the phase is RELEASE the cycle is resumed; from then on recovery frees the pages.
     /// Errors: an operation stayed open.
     pub(super) fn close(&self) -> Result<(), Error> {
         let _scope = self.inner.medium.scope(Scope::Finish);
@@ -64,7 +64,7 @@ impl<M: Medium> Release<'_, M> {
         self.inner.medium.fence_for(&steps::COPIES_FENCE);
     }
 
-    /// T4d: the phase is RELEASE once no operation is open that began before the references were healed.
+    /// T4d: sets the phase to RELEASE once every operation that began before the references were healed has ended.
     ///
     /// Errors: an operation stayed open.
     fn leave_cycle(&mut self) -> Result<(), Error> {
@@ -101,9 +101,9 @@ impl<M: Medium> Release<'_, M> {
         }
     }
 
-    /// Media says that the pages are free, then that no cycle is open.
+    /// Writes to media that the pages are free, then that no cycle is open.
     ///
-    /// Errors: the list of kept plans is damaged.
+    /// Errors: the list of retained plans is damaged.
     fn release_on_media(&mut self) -> Result<(), Error> {
         let inner = self.inner;
         release_on_media(&inner.medium, self.cycle, inner.kind, inner.keeps_addresses)
@@ -114,14 +114,14 @@ impl<M: Medium> Release<'_, M> {
         collector.set_releasing(&self.inner.medium, None);
     }
 
-    /// T4e: pages are used again once media says that they are free.
+    /// T4e: opens pages for reuse once media says that they are free.
     ///
     /// Errors: the frame table is damaged.
     fn open_pages(&mut self) -> Result<(), Error> {
         open_pages(self.inner, self.cycle)
     }
 
-    /// M7: slots that were freed while somebody looked at objects by address.
+    /// M7: frees the slots that were freed while a collector step read objects by address.
     fn free_deferred(&mut self) {
         let (inner, medium) = (self.inner, &self.inner.medium);
         for place in inner.collector.take_deferred(medium) {
@@ -131,7 +131,7 @@ impl<M: Medium> Release<'_, M> {
     }
 }
 
-/// What the crash medium gets wrong.
+/// The faults that the crash medium plants.
 impl<M: Medium> Perturbed for Release<'_, M> {
     type Medium = M;
 
@@ -154,7 +154,7 @@ impl<M: Medium> Perturbed for Release<'_, M> {
     }
 }
 
-/// The volatile side: what was emptied may be used again, and what was filled.
+/// The volatile side: emptied and filled frames may be used again.
 fn open_pages<M: Medium>(inner: &Inner<M>, cycle: &Cycle<M>) -> Result<(), Error> {
     let medium = &inner.medium;
     let mut change: Box<[i64; WORDS]> = Box::new([0; WORDS]);

@@ -1,4 +1,4 @@
-//! The last state of a collection: what a cycle that has ended came to.
+//! The last state of a collection: the results of an ended cycle.
 
 use firn_media::Medium;
 

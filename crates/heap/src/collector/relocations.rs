@@ -1,4 +1,4 @@
-//! What the open cycle moves, object by object, for who checks it.
+//! The relocations of the open cycle, object by object, for checkers.
 
 use firn_media::Medium;
 use firn_units::VirtAddr;
@@ -14,9 +14,9 @@ pub struct Relocation {
     pub from: VirtAddr,
     /// Its destination.
     pub to: VirtAddr,
-    /// Bytes that its copy takes, header and padding to words included.
+    /// Bytes of its copy, with header and padding to words.
     pub bytes: u64,
-    /// Whether it lives at its destination; else at its source.
+    /// Whether it lives at its destination, or still at its source.
     pub moved: bool,
 }
 
@@ -39,9 +39,8 @@ impl<M: Medium> Cycle<M> {
 }
 
 impl<M: Medium> Pool<M> {
-    /// What the open cycle moves, by ascending sources, each object where it is now. Nothing if no cycle
-    /// is open. Moves nothing. FFCCD's second validation asks whether that is what media says
-    /// (section 7.1).
+    /// The relocations of the open cycle by ascending sources, with each object's current place. Empty if no cycle is
+    /// open. Moves nothing. FFCCD's second validation checks this against media (section 7.1).
     ///
     /// Concurrency: an object that is being copied counts as not moved yet.
     pub fn relocations(&self) -> Vec<Relocation> {
@@ -50,14 +49,14 @@ impl<M: Medium> Pool<M> {
         cycle.map_or_else(Vec::new, |cycle| cycle.relocations(medium))
     }
 
-    /// How many objects of the open cycle live at their destination, whoever moved them. None if no cycle is
+    /// How many objects of the open cycle live at their destination, whichever thread moved them. `None` if no cycle is
     /// open.
     pub fn moved_objects(&self) -> u64 {
         let cycle = self.inner.collector.cycle(&self.inner.medium);
         cycle.map_or(0, |cycle| cycle.moved_units())
     }
 
-    /// How many copies the open cycle has made, if one is open: as long as this is the same nothing has moved.
+    /// How many copies the open cycle has made, if one is open: while the number stays the same, nothing has moved.
     pub(super) fn copies(&self) -> Option<u64> {
         let cycle = self.inner.collector.cycle(&self.inner.medium);
         cycle.map(|cycle| cycle.copies())

@@ -1,4 +1,4 @@
-//! What ended cycles cost a pool that keeps their addresses, and how it is given back.
+//! What retained cycles cost a pool, and how their memory is given back.
 
 use std::collections::BTreeSet;
 
@@ -19,15 +19,15 @@ use crate::relocation::retained::RetainedCycle;
 use crate::steps;
 use crate::walk::each_allocated;
 
-/// How many times as many bytes as a pool may have are emptied and kept at most; and how many always.
+/// Emptied frames are retained up to this multiple of the bytes that the pool may have, and up to the least always.
 const RETAINED_TIMES: u64 = 4;
 const RETAINED_LEAST: u64 = 64 << 20;
 
 impl<M: Medium> Inner<M> {
-    /// Heals everything, then forgets what is kept. No operation is open, and no cycle.
+    /// Heals everything, then drops the retained cycles. No operation is open, and no cycle.
     ///
-    /// Crash: the list on media is there with everything it keeps, or it is empty and no reference names any of
-    /// that.
+    /// Crash: the list on media is still there with everything that it retains, or it is empty and no reference names
+    /// any of that.
     /// Errors: the frame table is damaged.
     pub(crate) fn drop_forwarding(&self) -> Result<(), Error> {
         let medium = &self.medium;
@@ -67,10 +67,10 @@ impl<M: Medium> Inner<M> {
         Ok(())
     }
 
-    /// Gives the blocks back of what ended cycles have emptied. Where something is in use beside it, as much as is
-    /// possible: the rest when this is called again.
+    /// Gives back the blocks of frames that ended cycles have emptied. Where neighbouring frames are in use, it gives
+    /// back as much as possible, and the rest in a later call.
     ///
-    /// Errors: the medium cannot discard; the frames are kept all the same.
+    /// Errors: the medium cannot discard; the frames are retained all the same.
     pub(crate) fn release_retained(&self, pages: PageSize, everything: bool) -> Result<u64, Error> {
         let medium = &self.medium;
         let kept = self.collector.retained.table(medium);
@@ -78,7 +78,7 @@ impl<M: Medium> Inner<M> {
         if chunks.is_empty() {
             return Ok(0);
         }
-        // What a crash left is in chunks that nobody has looked at, perhaps.
+        // A crash may have left frames in chunks that were not looked at yet.
         self.allocator.look_at_all(medium)?;
         let all = chunks.iter().flat_map(|chunk| kept.emptied_in(*chunk));
         let frames: Vec<Frame> = all.collect();
@@ -86,8 +86,8 @@ impl<M: Medium> Inner<M> {
         let mut space = self.allocator.space().lock(medium);
         for emptied in frames.chunk_by(|a, b| a.chunk() == b.chunk()) {
             let chunk = emptied[0].chunk();
-            // Where nothing but plans is left no page is kept whole for anybody. Who has everything moved does so all
-            // the time, and giving blocks back takes long.
+            // Where only plans are left in a page, there is no reason to keep it whole. A collection that moves
+            // everything gets here all the time, and giving blocks back takes long.
             let has_gone = || space.each_taken(chunk).all(|frame| kept.holds(frame));
             match !everything && has_gone() {
                 true => {
@@ -107,7 +107,7 @@ impl<M: Medium> Inner<M> {
             space.finished(run, &frames, index < discarded.runs);
         }
         for &chunk in &chunks {
-            // Holes between what is kept serve nobody.
+            // Holes between retained frames are of no use.
             if space.each_taken(chunk).all(|frame| kept.holds(frame)) {
                 space.retire(chunk);
             }
@@ -121,12 +121,12 @@ impl<M: Medium> Inner<M> {
         discarded.outcome.map(|()| discarded.bytes)
     }
 
-    /// Whether a kept plan keeps the blocks of the page in which it lies, because the medium gives whole pages back.
+    /// Whether a retained plan holds the blocks of its page, because the medium gives only whole pages back.
     pub(super) fn plans_hold_pages(&self) -> bool {
         self.keeps_addresses && self.medium.discard_bytes() > GROUP_FRAMES * FRAME_BYTES
     }
 
-    /// The pages that stay because plans in them do: emptying them wins nothing.
+    /// The pages that stay because plans in them stay: emptying them wins nothing.
     pub(super) fn pages_of_plans(&self) -> BTreeSet<geometry::Chunk> {
         match self.plans_hold_pages() {
             true => self
@@ -138,9 +138,9 @@ impl<M: Medium> Inner<M> {
         }
     }
 
-    /// Bytes that a cycle may empty. Where addresses stay, kept plans take 1/64 of the bytes that were emptied, and more in
-    /// DRAM. Beyond a budget cycles stop: the pool of a program that never forgets addresses fragments, rather
-    /// than fill up with plans.
+    /// Bytes that a cycle may empty. Where addresses stay, retained plans take 1/64 of the emptied bytes, plus DRAM.
+    /// Past a budget cycles stop: the pool of a program that never drops forwarding fragments, but does not fill up
+    /// with plans.
     pub(super) fn may_empty(&self) -> u64 {
         if !self.keeps_addresses {
             return u64::MAX;
@@ -158,11 +158,10 @@ impl<M: Medium> Inner<M> {
     }
 }
 
-/// Memory that objects have left and that stays empty, in a pool in which addresses stay.
+/// Vacated memory that stays empty, in a pool in which addresses stay.
 impl<M: Medium> Pool<M> {
-    /// How many cycles have ended whose addresses are kept, and the ranges that those emptied that came after the
-    /// first `seen` of them. Nobody has a right to load or store there; no byte of them is used again before
-    /// [`Pool::drop_forwarding`] or the pool's end.
+    /// The number of ended cycles whose addresses are retained, and the ranges emptied by those after the first `seen`.
+    /// No thread may load or store there; no byte of them is reused before [`Pool::drop_forwarding`] or the pool's end.
     pub fn emptied_since(&self, seen: usize) -> (usize, Vec<(VirtAddr, u64)>) {
         let table = self.inner.collector.retained.table(&self.inner.medium);
         let cycles = table.cycles();
@@ -172,8 +171,8 @@ impl<M: Medium> Pool<M> {
         (cycles.len(), ranges.collect())
     }
 
-    /// The object that the byte at `at` was a part of before it was moved by a cycle whose addresses are kept: where
-    /// its header was, and where it is.
+    /// The object that contained the byte at `at` before a retained cycle moved it: the old and the current address of
+    /// its header.
     pub fn moved_from(&self, at: VirtAddr) -> Option<(VirtAddr, VirtAddr)> {
         let table = self.inner.collector.retained.table(&self.inner.medium);
         table.object_around(at)

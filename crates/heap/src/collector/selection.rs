@@ -1,10 +1,9 @@
 //! Which pages are emptied (FFCCD sections 2.3.1, 3.3 and 5).
 //!
-//! Sources are the pages that hold least, as many as bring the ratio to its target, or as bring it
-//! down at all; a cycle's share of them is capped, so that what is in flight is bounded. Survivors go
-//! to fresh runs of their class, one behind the other, in the fullest pages that have room. Where huge
-//! pages count, those that a large object pins cannot be emptied, but their sparse runs can: the next
-//! cycle finds room there.
+//! Sources are the pages that hold least: as many as bring the ratio to its target, or else as low as possible. Their
+//! number in a cycle is capped, so that the bytes in flight are bounded. Survivors go to fresh runs of their class, one
+//! behind the other, in the fullest pages that have room. Where huge pages count, those that a large object pins cannot
+//! be emptied, but their sparse runs can: the next cycle finds room there.
 
 use std::collections::HashSet;
 
@@ -21,30 +20,30 @@ use crate::error::Error;
 use crate::inner::Inner;
 use crate::relocation::plan::frames_of;
 
-/// A chunk in which a plan leaves no more frames than this takes in no survivors, where there are so
-/// many of them that the fresh ones that survivors need instead do not weigh.
+/// A chunk in which a plan leaves at most this many frames takes in no survivors, if there are so many such chunks that
+/// the fresh ones, which survivors need instead, carry little weight.
 const FEW_FRAMES: u64 = FRAMES_PER_CHUNK / 4;
 const MANY_CHUNKS: usize = 8;
-/// Candidates that are passed over at most, because others win more in the room that there is.
+/// At most this many candidates are passed over, because others win more in the same room.
 const MOST_PASSED_OVER: usize = 64;
-/// Frames that emptying them must win.
+/// Emptying the runs of pinned chunks must win at least this many frames.
 const LEAST_ROOM: u64 = FRAMES_PER_CHUNK / 16;
 
-/// Candidates from one on, and what emptying them comes to.
+/// Consecutive candidates, and the effect of emptying them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection {
     /// The first of them.
     pub(super) first: usize,
     pub(super) count: usize,
-    /// Pages that hold objects afterwards.
+    /// Pages that will hold objects afterwards.
     pages: u64,
     emptied_frames: u64,
     units: u64,
-    /// Frames that it takes: those that survivors fill, and those of the plan.
+    /// Frames that it takes: for survivors and for the plan.
     pub(super) frames: u64,
-    /// Whether more was to be won, for which there is no room.
+    /// Whether more could be won if there were room.
     pub(super) lacks_room: bool,
-    /// Whether the pool is as it should be, or will be.
+    /// Whether the pool is, or will be, at its goal.
     pub(super) reached: bool,
 }
 
@@ -65,9 +64,9 @@ impl Selection {
 }
 
 impl Survey {
-    /// How many of the first `most` candidates are emptied, as far as there is room for what is in them.
+    /// How many of the first `most` candidates are emptied, as far as there is room for their survivors.
     ///
-    /// Errors: the pool cannot grow for another reason than that there is no room.
+    /// Errors: the pool cannot grow for a reason other than a lack of room.
     pub(super) fn select<M: Medium>(
         &self,
         inner: &Inner<M>,
@@ -82,7 +81,7 @@ impl Survey {
         if selection.frames <= room.frames || room.growth == 0 {
             return Ok(selection);
         }
-        // What the limit allows the device may not have: what is there counts.
+        // The device may not have what the limit allows: only existing room counts.
         space.grow_for(medium, selection.frames)?;
         let grown = space.room(medium);
         let room = Room { growth: 0, ..grown };
@@ -92,7 +91,7 @@ impl Survey {
         }
     }
 
-    /// The runs of a selection. Closes the chunks that are all but emptied: survivors shall not go there.
+    /// The runs of a selection. Closes the chunks that are almost emptied: survivors must not go there.
     pub(super) fn sources<M: Medium>(
         &self,
         inner: &Inner<M>,
@@ -125,8 +124,8 @@ impl Survey {
         runs
     }
 
-    /// Whether a plan wins what it is made for: pages, or frames where pages stay as many. What it promised
-    /// before its destinations were known, the holes of the pool may be too small to keep.
+    /// Whether a plan wins what it is made for: pages, or frames where pages stay as many. Its promise came before its
+    /// destinations were known; the holes of the pool may be too small to keep it.
     ///
     /// Errors: the frame table is damaged.
     pub(super) fn wins<M: Medium>(
@@ -165,8 +164,8 @@ impl Survey {
     }
 }
 
-/// How many of the candidates, which come by what they hold, bring the ratio to its target, or else
-/// lowest, as far as there is room.
+/// How many of the candidates, which are ordered by what they hold, bring the ratio to its target, or else as low as
+/// possible, as far as there is room.
 fn choose_count(
     goal: &Goal,
     occupied: &Occupied,
@@ -177,8 +176,8 @@ fn choose_count(
     if !emptiest.lacks_room || emptiest.pages < occupied.pages {
         return emptiest;
     }
-    // The emptiest may be those that the last cycle has filled in part: what is dense there wins nothing, and their
-    // room is what the others need.
+    // The emptiest may be those that the last cycle has filled in part: they are dense, so emptying them wins nothing,
+    // and their free frames are the room that the others need.
     let later = 1..candidates.len().min(MOST_PASSED_OVER);
     let mut selections = later.map(|first| choose_from(goal, occupied, room, candidates, first));
     selections
@@ -197,7 +196,7 @@ fn choose_from(
     let aimed = occupied.aimed_bytes(goal, room);
     let mut taken = Taken::new();
     let mut best = Selection::none(first, occupied);
-    // The first so many that win frames, though no page: with these the next cycle has more room.
+    // The longest prefix that wins frames, though no page: it gives the next cycle more room.
     let mut stepping = best;
     for (index, candidate) in candidates[first.min(candidates.len())..].iter().enumerate() {
         if !goal.everything && best.pages as f64 * goal.pages.bytes() as f64 <= aimed {
@@ -211,7 +210,7 @@ fn choose_from(
             break;
         }
         if !taken.fits(room) {
-            // If no page is to be won at all, room would not help.
+            // If no page can be won at all, room would not help.
             best.lacks_room = match goal.pages {
                 PageSize::Huge => occupied.pages > occupied.dense_frames.div_ceil(FRAMES_PER_CHUNK),
                 PageSize::Small => true,
@@ -244,16 +243,16 @@ fn choose_from(
     }
 }
 
-/// Candidates one after the other, and what emptying them takes.
+/// A prefix of the candidates, and what emptying it takes.
 struct Taken {
-    /// What their survivors fill.
+    /// What the survivors fill.
     needed: Needed,
     candidates: u64,
     /// Frames that are emptied.
     emptied: u64,
-    /// Free frames that are closed with them.
+    /// Free frames that are closed with the candidates.
     closed_room: u64,
-    /// Entries of their plan.
+    /// Entries of the plan.
     entries: u64,
 }
 
@@ -288,7 +287,7 @@ impl Taken {
         self.needed.frames + plan <= there && (plan <= room.longest || room.growth > 0)
     }
 
-    /// Pages that hold objects afterwards.
+    /// Pages that will hold objects afterwards.
     fn pages_left(&self, goal: &Goal, occupied: &Occupied) -> u64 {
         let frames = self.needed.frames;
         match goal.pages {
@@ -302,8 +301,8 @@ impl Taken {
     }
 }
 
-/// The runs of pinned chunks that are emptied besides, if the target is not reached without: only
-/// together, and only if they win room.
+/// The runs of pinned chunks that are emptied in addition, if the target is not reached without them: all together, and
+/// only if they win room.
 fn choose_pinned(
     goal: &Goal,
     occupied: &Occupied,

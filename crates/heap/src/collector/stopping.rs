@@ -10,7 +10,7 @@ use crate::inner::Inner;
 use crate::stops::Stops;
 
 impl<M: Medium> Inner<M> {
-    /// [`Inner::stop_for_cycle`], by the stop's name.
+    /// [`Inner::stop_for_cycle`], named by its step.
     pub(super) fn stop_for<R>(
         &self,
         stop: &firn_media::Step,

@@ -1,4 +1,4 @@
-//! What pages hold, run by run, before some of them are chosen.
+//! What pages hold, run by run, before the choice of sources.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,12 +16,12 @@ use crate::inner::Inner;
 use crate::tx::redo::Ring;
 use crate::walk::data_chunks;
 
-/// Largest object that moves, in frames. Larger ones pin their chunk: copying one would hold up
-/// whoever touches it first.
+/// Largest object that moves, in frames. Larger ones pin their chunk: copying one would delay the thread that touches
+/// it first.
 pub(super) const MAX_MOVED_FRAMES: u64 = 256;
-/// The place of large objects behind the classes.
+/// The index of large objects, behind the classes.
 pub(super) const LARGE: usize = CLASSES;
-/// In a pool that cannot grow as it likes, what pages waste is at most this part of what is left of it.
+/// In a pool that cannot grow as it likes, pages may waste at most this part of its remaining room.
 const SHARE_LEFT: f64 = 16.0;
 /// Runs of a pinned chunk that hold at most this share of what they could are emptied, in percent.
 const SPARSE_PERCENT: u64 = 75;
@@ -30,7 +30,7 @@ const SPARSE_PERCENT: u64 = 75;
 #[derive(Clone)]
 pub(super) struct Candidate {
     pub(super) runs: Vec<Run>,
-    /// Bytes that its survivors fill.
+    /// Bytes that the survivors fill.
     pub(super) filled: u64,
     pub(super) frames: u64,
 }
@@ -55,7 +55,7 @@ impl Candidate {
     }
 }
 
-/// What may be emptied, and where the pool stands.
+/// What may be emptied, and what the pool holds.
 pub(super) struct Survey {
     pub(super) occupied: Occupied,
     /// Frames that hold objects, chunk by chunk.
@@ -66,25 +66,25 @@ pub(super) struct Survey {
     pub(super) pinned: Vec<Candidate>,
 }
 
-/// Where the pool stands.
+/// What the pool holds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Occupied {
     /// Pages that hold objects.
     pub(super) pages: u64,
-    /// Frames that objects fill where they are densest.
+    /// Frames that objects would fill at best density.
     pub(super) dense_frames: u64,
     /// Bytes of the objects as the program requested them.
     pub(super) live_bytes: u64,
     /// Free frames in pages that hold objects.
     pub(super) free_frames: u64,
-    /// Bytes that objects hold which never move: those that are too large.
+    /// Bytes of objects that never move: those that are too large.
     pub(super) large_bytes: u64,
     /// Bytes of runs that the program has pinned.
     pub(super) pinned_bytes: u64,
 }
 
 impl Survey {
-    /// Looks at what may be emptied, the emptiest first.
+    /// Surveys what may be emptied, the emptiest first.
     ///
     /// Errors: the frame table is damaged.
     pub(super) fn of<M: Medium>(inner: &Inner<M>, goal: &Goal) -> Result<Self, Error> {
@@ -163,19 +163,19 @@ impl Survey {
 }
 
 impl Occupied {
-    /// Bytes of pages at which a collection is content: what its target says, and in a pool that cannot grow as
-    /// it likes no more than leaves fifteen sixteenths of what it has left to be used.
+    /// Bytes of pages at which a collection is content: the target's, and in a pool that cannot grow as it likes few
+    /// enough that pages waste at most a share of its remaining room.
     pub(super) fn aimed_bytes(&self, goal: &Goal, room: &Room) -> f64 {
         let aimed = self.live_bytes as f64 * goal.target;
         let Some(most) = room.most else { return aimed };
         let (dense, most) = (self.dense_frames as f64, most as f64);
-        // The frames of pages, so that what they lack in density is such a share of the others.
+        // Solved for the frames of pages, so that their waste is this share of the remaining frames.
         let pages = (dense * SHARE_LEFT + most) / (SHARE_LEFT + 1.0);
         aimed.min(pages.max(dense) * FRAME_BYTES as f64)
     }
 }
 
-/// A survey under way.
+/// A survey in progress.
 struct Surveyor<'a> {
     goal: &'a Goal,
     keeps_addresses: bool,
@@ -191,7 +191,7 @@ impl Surveyor<'_> {
         may_be_moved(run) && !self.fixed.contains(&run.frame)
     }
 
-    /// Counts a chunk's runs, and what is free beside them.
+    /// Counts a chunk's runs, and the free frames beside them.
     fn count(&mut self, chunk: Chunk, runs: &[Run], free: u64) {
         let occupied = &mut self.survey.occupied;
         for run in runs {
@@ -208,7 +208,7 @@ impl Surveyor<'_> {
         self.survey.used.insert(chunk, frames.sum());
     }
 
-    /// A chunk as a candidate; of one that stays, its sparse runs.
+    /// Adds a chunk as a candidate; if it stays, adds its sparse runs instead.
     fn add_page(&mut self, runs: Vec<Run>, free: u64, stays: bool) {
         self.survey.occupied.pages += 1;
         if !stays {
@@ -220,7 +220,7 @@ impl Surveyor<'_> {
                 frames: whole.min(FRAMES_PER_CHUNK),
             });
         } else if !self.keeps_addresses {
-            // What is emptied there is room for others, unless its addresses stay.
+            // Emptied frames there are room for others, unless their addresses stay.
             let moving = runs.into_iter().filter(|run| self.may_move(run));
             let sparse: Vec<_> = moving
                 .map(Candidate::alone)
@@ -230,7 +230,7 @@ impl Surveyor<'_> {
         }
     }
 
-    /// Runs as candidates, each alone.
+    /// Adds runs as candidates, each alone.
     fn add_runs(&mut self, runs: Vec<Run>) {
         for run in runs {
             self.survey.occupied.pages += run.what.frames();
@@ -300,7 +300,7 @@ pub(super) fn is_pinned<M: Medium>(medium: &M, chunk: Chunk) -> bool {
     )
 }
 
-/// Freed frames wait for older homes to become durable: makes them so.
+/// Freed frames wait until older homes are durable: settles these.
 fn end_quarantine<M: Medium>(inner: &Inner<M>) {
     let medium = &inner.medium;
     inner.redo.settle_homes(medium, &mut Ring::default());

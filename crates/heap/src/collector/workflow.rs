@@ -1,21 +1,21 @@
 //! FFCCD's workflow (section 5, figure 13), in which the program's own allocations and frees drive the
 //! collector and nothing moves but what the read barrier touches.
 //!
-//! As printed: an allocation or free that finds the fragmentation ratio above the trigger marks, plans and
-//! goes on. From time to time one of them looks at the bitmap of what has moved. If that is the same as at
-//! the last look, reachability runs again and ends the cycle; what `terminate` does at the program's end.
+//! As printed: an allocation or free that finds the fragmentation ratio above the trigger marks, plans and goes on.
+//! From time to time one of them looks at the bitmap of moved objects. If it has not changed since the last look,
+//! reachability runs again and ends the cycle; `terminate` does the same at the program's end.
 //!
-//! Two things differ. The printed looks give a page back as soon as all of its objects have moved. Here
-//! every page waits for the end of its cycle, because until then references on media may name it, and a page
-//! that is used again meanwhile loses what is in it (`docs/protocol.md`, X4). And *moved* is what the threads
-//! that run know, not the bitmap on media: a copy may be used before media says that it counts, so that a
-//! cycle may be found at rest a look earlier, never one that is not: the end of a cycle waits for media. They
-//! count their copies, so that a look is one load and not one for each object.
+//! Two things differ. The printed looks give a page back as soon as all of its objects have moved. Here every page
+//! waits for the end of its cycle, because until then references on media may name it, and a page that is reused
+//! meanwhile loses its content (`docs/protocol.md`, X4). Also, *moved* is what the running threads know, not the bitmap
+//! on media: a copy may be used before media says that it counts. So a look may find a cycle at rest earlier than the
+//! bitmap would show, but never one that still moves objects, and the end of a cycle waits for media. Threads count
+//! their copies, so a look is one load instead of one for each object.
 //!
-//! A cycle that leaves the ratio above the trigger may leave pages that are as full as they can be, and each look
-//! would mark everything again: [`WorkflowOptions::worse`] says by how much the ratio rises before another begins.
+//! A cycle that leaves the ratio above the trigger may leave pages that are as full as they can be, and each look would
+//! mark everything again. [`WorkflowOptions::worse`] says how much the ratio must rise before another begins.
 //!
-//! Between two looks nobody holds the right to collect, so the program may collect, trace or close as ever.
+//! Between two looks no thread holds the right to collect, so the program may collect, trace or close as usual.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ use super::options::CollectOptions;
 use crate::error::Error;
 use crate::pool::Pool;
 
-/// No look has been at the open cycle yet.
+/// No look has seen the open cycle yet.
 const UNSEEN: u64 = u64::MAX;
 
 /// When the program collects, and how.
@@ -36,8 +36,8 @@ pub struct WorkflowOptions {
     pub trigger: f64,
     /// Allocations and frees between two looks; at least one.
     pub every: u64,
-    /// The ratio must be so many times what the last cycle left above the trigger, before another begins; zero as
-    /// printed, where every look above the trigger begins one.
+    /// After a cycle that left the ratio above the trigger, the ratio must be this many times what it left before
+    /// another begins; zero as printed, where every look above the trigger begins one.
     pub worse: f64,
     /// How each cycle works.
     pub collect: CollectOptions,
@@ -51,13 +51,13 @@ pub struct Workflow<M: Medium> {
     calls: AtomicU64,
     /// Copies that the open cycle had made at the last look.
     seen: AtomicU64,
-    /// The ratio that the last cycle left, if that was above the trigger: the bits of a float, zero if not.
+    /// The bits of the ratio that the last cycle left, if that was above the trigger; otherwise zero.
     left: AtomicU64,
     collected: Lock<Collected>,
 }
 
 impl<M: Medium> Workflow<M> {
-    /// Watches over the pool (FFCCD's `init`). A cycle that is open already, after a crash, is taken over.
+    /// Watches the pool (FFCCD's `init`). Takes over a cycle that is open already, after a crash.
     ///
     /// Errors: the trigger is not above the target; as [`Pool::collect`].
     pub fn new(pool: &Pool<M>, options: &WorkflowOptions) -> Result<Self, Error> {
@@ -65,7 +65,7 @@ impl<M: Medium> Workflow<M> {
         if trigger.partial_cmp(&target) != Some(core::cmp::Ordering::Greater) {
             return Err(Error::Trigger { trigger, target });
         }
-        // Whatever keeps a collection from beginning is told here, not in the middle of the program.
+        // Errors that keep a collection from beginning are reported here, not in the middle of the program.
         drop(pool.collection(&options.collect)?);
         Ok(Self {
             pool: pool.clone(),
@@ -77,11 +77,11 @@ impl<M: Medium> Workflow<M> {
         })
     }
 
-    /// Says that the calling thread has allocated or freed so many objects, and looks at the cycle when it is
-    /// time to. Called between operations.
+    /// Counts `calls` allocations and frees of the calling thread, and looks at the cycle when it is time. Called
+    /// between operations.
     ///
-    /// Errors: as [`Pool::collect`], but who finds another thread at it, or an operation that stays open,
-    /// leaves it for the next look.
+    /// Errors: as [`Pool::collect`], except that another thread's collection or an operation that stays open only
+    /// postpones the work to the next look.
     pub fn count(&self, calls: u64) -> Result<(), Error> {
         let every = self.options.every.max(1);
         let before = self.calls.fetch_add(calls, Ordering::Relaxed);
@@ -109,7 +109,7 @@ impl<M: Medium> Workflow<M> {
         }
     }
 
-    /// Ends the open cycle: moves what nobody touched, updates every reference, releases the pages (FFCCD's
+    /// Ends the open cycle: moves the untouched objects, updates every reference, releases the pages (FFCCD's
     /// `terminate`).
     ///
     /// Errors: as [`Pool::collect`]; the cycle stays open.
@@ -142,7 +142,7 @@ impl<M: Medium> Workflow<M> {
         self.pool.ratio(self.options.collect.pages)
     }
 
-    /// Whether the ratio is above the trigger, and above what a cycle could not mend since it was last below.
+    /// Whether the ratio is above the trigger, and above what the last cycle left, if that was above the trigger.
     fn is_due(&self) -> bool {
         let ratio = self.ratio();
         if ratio <= self.options.trigger {
@@ -167,7 +167,7 @@ impl<M: Medium> Workflow<M> {
     }
 }
 
-/// Another thread collects, or an operation stayed open: at the next look, then.
+/// Another thread collects, or an operation stayed open: the next look tries again.
 fn later(done: Result<(), Error>) -> Result<(), Error> {
     match done {
         Err(Error::Collecting | Error::Busy { .. }) => Ok(()),

@@ -1,4 +1,4 @@
-//! The read barrier, and who copies an object: one thread, once (rule 2).
+//! The read barrier, and the copying of an object: by one thread, once (rule 2).
 
 use core::sync::atomic::Ordering;
 
@@ -15,9 +15,8 @@ use super::scheme::{Settle, Shown};
 use crate::{steps, work};
 
 impl<M: Medium> Cycle<M> {
-    /// The read barrier: the address at which the object named by `word`, which the program read from
-    /// media, may be used. Copies it if nobody has, and heals the reference in `field`, where the word was
-    /// read.
+    /// The read barrier: returns the address at which the program may use the object that `word` names. The program
+    /// read `word` from `field` on media. Copies the object if no thread has, and heals the reference in `field`.
     #[cold]
     #[inline(never)]
     pub(crate) fn touch(&self, medium: &M, word: RefWord, field: Option<VirtAddr>) -> VirtAddr {
@@ -51,20 +50,20 @@ impl<M: Medium> Cycle<M> {
         unit.to
     }
 
-    /// Whether a reference on media may name a destination that nobody has copied to (rule 8).
+    /// Whether a reference on media may name a destination without a copy (rule 8).
     #[inline]
     pub(super) fn has_lost_copies(&self, medium: &M) -> bool {
         self.resumed && medium.keeps(&steps::FOUND_BY_DESTINATION)
     }
 
-    /// Makes sure that the object at `at`, its destination if it moves, may be used.
+    /// Makes the object at `at`, or its destination if it moves, usable.
     pub(crate) fn bring(&self, medium: &M, at: VirtAddr) {
         if let Some(unit) = self.find(medium, at) {
             self.relocate(medium, unit);
         }
     }
 
-    /// Makes sure that the unit's copy may be used.
+    /// Makes the unit's copy usable.
     #[inline]
     pub(crate) fn relocate(&self, medium: &M, unit: Unit) {
         if self.states.load(unit.index as usize) < COPIED {
@@ -82,8 +81,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Copies the unit, and what is copied with it, or waits for who does. Returns how many objects this
-    /// thread copied.
+    /// Copies the unit and its group, or waits for the thread that does. Returns how many objects this thread copied.
     fn claim(&self, medium: &M, unit: Unit, from: VirtAddr) -> u64 {
         medium.work(work::MOVED);
         if self.scheme.relocates() {
@@ -97,7 +95,7 @@ impl<M: Medium> Cycle<M> {
         1
     }
 
-    /// Rule 2: one thread copies, losers wait. Whether it is this one.
+    /// Rule 2: one thread copies, the losers wait. Returns whether this thread copies.
     pub(super) fn takes(&self, medium: &M, unit: u64) -> bool {
         let index = unit as usize;
         let taken = self.states.compare_exchange(index, NONE, BUSY).is_ok()
@@ -112,12 +110,12 @@ impl<M: Medium> Cycle<M> {
         taken
     }
 
-    /// Copies that this process has made so far, a group that is copied together counting once.
+    /// Copies that this process has made so far; a group that is copied together counts once.
     pub(crate) fn copies(&self) -> u64 {
         self.copies.load(Ordering::Relaxed)
     }
 
-    /// A copy was made.
+    /// Counts a copy.
     pub(super) fn count_copy(&self) {
         self.copies.fetch_add(1, Ordering::Relaxed);
     }
@@ -127,7 +125,7 @@ impl<M: Medium> Cycle<M> {
         self.states.load(unit as usize) >= COPIED
     }
 
-    /// The unit's copy may be used.
+    /// Makes the unit's copy usable.
     pub(super) fn copied(&self, unit: u64) {
         if !self.is_copied(unit) {
             self.states.store(unit as usize, COPIED);
@@ -148,7 +146,7 @@ impl<M: Medium> Cycle<M> {
             }
         }
         let _scope = medium.scope(Scope::State);
-        // Where visible stores are durable in their order, the word after the copy is all there is.
+        // Where visible stores are durable in their order, the word after the copy suffices.
         let state = if !needs_flush || scheme.settle == Settle::AtCopy {
             let at = self.settled_at(unit.index);
             medium.store_u64(at, 1);
@@ -177,7 +175,7 @@ impl<M: Medium> Cycle<M> {
         len
     }
 
-    /// Bytes of the object at `from`: its slot without what the program did not ask for.
+    /// Bytes of the object at `from`: its slot without the unrequested rest.
     pub(crate) fn bytes_of(&self, medium: &M, from: VirtAddr, to: VirtAddr) -> u64 {
         let slot = match self.map.get(Frame::holding(to)) {
             Some(Part::Destination(index)) => {
@@ -192,8 +190,8 @@ impl<M: Medium> Cycle<M> {
     }
 }
 
-/// Makes a reference to a moved object name its destination, T3 and C7: only the old reference is
-/// replaced, never the program's own update. Whether it was there still.
+/// Makes a reference to a moved object name its destination, T3 and C7: replaces only the old reference, never the
+/// program's own update. Returns whether it was still there.
 pub(crate) fn heal<M: Medium>(medium: &M, field: VirtAddr, old: RefWord, unit: Unit) -> bool {
     let healed = RefWord::new(old.pool(), unit.to).with_tag(old.tag());
     if medium.leaves_out(&steps::HEAL_BY_EXCHANGE) {

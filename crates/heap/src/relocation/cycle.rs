@@ -1,4 +1,4 @@
-//! An open cycle: where each object of the plan goes, how far each one has come, and the read barrier.
+//! An open cycle: where each object of the plan goes, and the state of each.
 //!
 //! A *unit* is one object. Its volatile state is `NONE`, `BUSY` while one thread copies it, `COPIED`
 //! when the copy may be used, then `STORED` and `DURABLE` for the settled word on media. The source is
@@ -21,21 +21,21 @@ use super::plan::{destination_of, exact_slot, frames_of, load_entries, moved};
 use super::scheme::Scheme;
 use crate::error::Error;
 
-/// Nobody has touched the unit.
+/// No thread has touched the unit.
 pub(super) const NONE: u64 = 0;
 /// One thread copies it; others wait.
 pub(super) const BUSY: u64 = 1;
-/// The copy may be used; media may still have the source only.
+/// The copy may be used; media may still have only the source.
 pub(super) const COPIED: u64 = 2;
-/// The settled word is stored, the copy was durable before.
+/// The settled word is stored; the copy was durable before.
 pub(super) const STORED: u64 = 3;
 /// The settled word is durable.
 pub(super) const DURABLE: u64 = 4;
 
-/// Instructions, beyond the loads, in which x86-64 code finds a frame's part.
+/// Instructions, beyond the loads, by which x86-64 code finds a frame's part.
 const CHECK_INSTRUCTIONS: u64 = 8;
-/// Instructions that compute where an object of a source goes: its slot, its rank among those that move, and where
-/// that lies.
+/// Instructions that compute where an object of a source goes: its slot, its rank among the moving objects, and the
+/// address for that rank.
 const FORWARD_INSTRUCTIONS: u64 = 30;
 
 /// A run that a cycle fills, from its first slot on.
@@ -45,7 +45,7 @@ pub(crate) struct Destination {
     pub(crate) class: Option<Class>,
     /// Frames of the run.
     pub(crate) frames: u64,
-    /// Unit in slot 0; the others follow.
+    /// The unit in slot 0; the others follow.
     pub(crate) first_unit: u64,
     /// Slots that are filled.
     pub(crate) units: u64,
@@ -67,7 +67,7 @@ pub struct Unit {
     pub(crate) to: VirtAddr,
 }
 
-/// A cycle between the moment when its plan counts and the moment when it no longer does.
+/// A cycle while its plan counts.
 #[doc(hidden)]
 pub struct Cycle<M: Medium> {
     pub(crate) plan: Frame,
@@ -77,18 +77,17 @@ pub struct Cycle<M: Medium> {
     pub(crate) destinations: Vec<Destination>,
     /// Whether sources may have given their blocks back.
     pub(crate) lacks_blocks: AtomicBool,
-    /// Whether a crash interrupted it. Only then does a reference on media name a destination that nobody
-    /// has copied to (rule 8): it was stored when somebody had, and the copy was lost.
+    /// Whether a crash interrupted it. Only then can a reference on media name a destination without a copy (rule 8):
+    /// it was stored when there was a copy, which the crash lost.
     pub(super) resumed: bool,
     pub(super) map: FrameMap,
     pub(super) states: M::Words,
-    /// Copies that this process has made. Says nothing of any of them: only whether there were more since.
+    /// How many copies this process has made. Says nothing about one of them, only whether there were more since.
     pub(super) copies: AtomicU64,
 }
 
 impl<M: Medium> Cycle<M> {
-    /// The tables of a plan. Every unit is unclaimed, the settled ones of a cycle that a crash
-    /// interrupted excepted.
+    /// The tables of a plan. Every unit is unclaimed, except the settled ones of a cycle that a crash interrupted.
     ///
     /// Errors: the entries do not belong together, or share frames.
     pub(crate) fn new(
@@ -114,7 +113,7 @@ impl<M: Medium> Cycle<M> {
         })
     }
 
-    /// Takes in what tells the cycle from others, and how far it has come.
+    /// Digests the cycle's identity and progress.
     pub(crate) fn digest(&self, into: &mut impl Hasher) {
         let header = &self.header;
         (self.plan.0, header.checksum, header.units, header.scheme).hash(into);
@@ -123,7 +122,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Reads the plan that the phase word names, and which of its units are settled.
+    /// Reads the plan that the phase word names, and the units that are settled.
     ///
     /// Errors: the plan is damaged.
     pub(crate) fn load(medium: &M, plan: Frame) -> Result<Self, Error> {
@@ -153,7 +152,7 @@ impl<M: Medium> Cycle<M> {
         self.map.get(frame)
     }
 
-    /// Whether the frame is one of the plan's.
+    /// Whether the frame holds a part of the plan.
     pub(crate) fn holds_plan(&self, frame: Frame) -> bool {
         (self.plan.0..self.plan.0 + self.header.frames()).contains(&frame.0)
     }
@@ -182,7 +181,7 @@ impl<M: Medium> Cycle<M> {
         self.find_in_tables(medium, at)
     }
 
-    /// Finds an object in tables in volatile memory. The caller has said that it looks at the frame's part.
+    /// Finds an object in tables in volatile memory. The caller has announced that it looks at the frame's part.
     #[inline]
     pub(super) fn find_in_tables(&self, medium: &M, at: VirtAddr) -> Option<Unit> {
         match self.map.get(Frame::holding(at))? {
@@ -215,7 +214,7 @@ impl<M: Medium> Cycle<M> {
         self.part(Frame::holding(at)).is_some()
     }
 
-    /// The run that is filled at `at`.
+    /// The destination run that contains `at`.
     pub(crate) fn run_at(&self, at: VirtAddr) -> Option<&Destination> {
         match self.map.get(Frame::holding(at))? {
             Part::Destination(index) => self.destinations.get(index),
@@ -240,8 +239,7 @@ impl<M: Medium> Cycle<M> {
         })
     }
 
-    /// The unit that holds the byte at `at`, in its source or its destination, and where the byte is once it
-    /// has moved.
+    /// The unit whose source or destination holds the byte at `at`, and the byte's address after the move.
     pub(crate) fn holding(&self, at: VirtAddr) -> Option<(Unit, VirtAddr)> {
         match self.map.get(Frame::holding(at))? {
             Part::Source(index) => {
@@ -253,7 +251,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Asks for the parts of the plan with which [`Cycle::find`] will answer, all at once.
+    /// Prefetches the parts of the plan that [`Cycle::find`] will read, all at once.
     #[inline]
     pub(crate) fn look_ahead(&self, at: impl Iterator<Item = VirtAddr>) {
         if self.asks_hardware() {
@@ -267,13 +265,13 @@ impl<M: Medium> Cycle<M> {
         core::hint::black_box(at.map(unit).fold(0, |all, unit| all ^ unit));
     }
 
-    /// Where the object at `at` is once it has moved. Moves nothing.
+    /// The address of the object at `at` after its move. Moves nothing.
     #[inline]
     pub(crate) fn forward(&self, medium: &M, at: VirtAddr) -> VirtAddr {
         self.find(medium, at).map_or(at, |unit| unit.to)
     }
 
-    /// A reference as it will be; references are compared in this form (rule T4a).
+    /// A reference as it will be after the moves; references are compared in this form (rule T4a).
     #[inline]
     pub(crate) fn forward_word(&self, medium: &M, word: RefWord) -> RefWord {
         match self.find(medium, word.address()) {
@@ -282,7 +280,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Where a unit comes from.
+    /// The source of a unit.
     pub(crate) fn source_of(&self, unit: u64) -> Option<VirtAddr> {
         let after = self.entries.partition_point(|entry| entry.unit <= unit);
         let entry = self.entries.get(after.checked_sub(1)?)?;
@@ -290,8 +288,8 @@ impl<M: Medium> Cycle<M> {
         Some(entry.source.start() + slot * entry.class.map_or(0, Class::slot_bytes))
     }
 
-    /// Where the object that is, or will be, at `to` can be read without moving it: at its source as
-    /// long as nobody has copied it. For a pool at rest.
+    /// Where the object whose destination is `to` can be read without moving it: at its source as long as it was not
+    /// copied. For a pool at rest.
     pub(crate) fn content(&self, medium: &M, to: VirtAddr) -> VirtAddr {
         match self.find(medium, to) {
             Some(unit) if self.states.load(unit.index as usize) < COPIED => {
@@ -301,7 +299,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Every unit of an entry, and where it comes from.
+    /// Every unit of an entry, with its source.
     pub(crate) fn units_of<'a>(
         &self,
         entry: &'a Entry,
@@ -334,7 +332,7 @@ fn unit_of(run: &Destination, at: VirtAddr) -> Option<Unit> {
     })
 }
 
-/// Says that the part of the frame of `at` is looked at.
+/// Announces a look at the part of the frame of `at`.
 #[inline(always)]
 pub(super) fn load_frame<M: Medium>(medium: &M, at: VirtAddr) {
     medium.table_load(Table::Frames, Frame::holding(at).0 * FRAME_MAP_BYTES);
@@ -374,7 +372,7 @@ fn destinations_of(plan: Frame, entries: &[Entry]) -> Result<Vec<Destination>, F
     Ok(destinations)
 }
 
-/// Which part each frame has.
+/// The part that each frame has.
 ///
 /// Errors: entries share frames.
 fn parts_of(

@@ -1,4 +1,4 @@
-//! Which frames belong to the open cycle, and as what.
+//! The frames of the open cycle, and the part of each.
 
 use firn_format::geometry::Frame;
 use firn_units::FRAMES_PER_CHUNK;
@@ -6,18 +6,18 @@ use firn_units::FRAMES_PER_CHUNK;
 /// A frame's part in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
-    /// Of the source run of this entry.
+    /// In the source run of this entry.
     Source(usize),
-    /// Of this destination run.
+    /// In this destination run.
     Destination(usize),
 }
 
-/// Bytes of a frame's part.
+/// Bytes of a frame's entry in the map.
 pub(super) const FRAME_MAP_BYTES: u64 = size_of::<u32>() as u64;
 
 type Chunk = Box<[u32; FRAMES_PER_CHUNK as usize]>;
 
-/// A table of two levels: a chunk that has no part in the cycle costs one word.
+/// A table of two levels: a chunk without a part in the cycle costs one word.
 pub(crate) struct FrameMap {
     chunks: Vec<Option<Chunk>>,
 }

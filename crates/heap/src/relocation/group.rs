@@ -1,8 +1,7 @@
-//! Copying with hardware that remembers which lines of copies reached persistence (FFCCD, sections 3.3.3
-//! and 4).
+//! Copying with hardware that remembers which lines of copies reached persistence (FFCCD, sections 3.3.3 and 4).
 //!
-//! What is copied together is a *group*: the objects whose destinations share lines, which is one object
-//! where a slot is a multiple of a line long. Whoever claims the first of a group copies all of it.
+//! Objects that are copied together form a *group*: those whose destinations share lines, which is a single object
+//! where a slot is a whole number of lines. The thread that claims the first of a group copies all of it.
 
 use firn_format::class::Class;
 use firn_media::{Medium, MediumExt, Scope};
@@ -16,12 +15,12 @@ use crate::steps;
 /// Objects of a run that are copied together.
 struct Group<'c> {
     run: &'c Destination,
-    /// Its slots.
+    /// Its slots: the first, and the end.
     first: u64,
     end: u64,
 }
 
-/// Bytes that are to be at a place of a line.
+/// Bytes that belong at a place of a line.
 struct Piece {
     from: VirtAddr,
     to: VirtAddr,
@@ -47,7 +46,7 @@ impl Group<'_> {
         (self.end - self.first) * self.slot_bytes()
     }
 
-    /// The lines that hold a part of it.
+    /// The lines that hold a part of the group.
     fn lines(&self) -> impl Iterator<Item = VirtAddr> + use<> {
         let (start, end) = (self.start().line_start(), self.start() + self.len());
         (start.0..end.0).step_by(LINE_BYTES as usize).map(VirtAddr)
@@ -55,7 +54,8 @@ impl Group<'_> {
 }
 
 impl<M: Medium> Cycle<M> {
-    /// Nothing of the destinations has reached persistence. Before the fence after which the plan counts.
+    /// Notes that nothing of the destinations has reached persistence. Called before the fence after which the plan
+    /// counts.
     pub(crate) fn clear_reached(&self, medium: &M) {
         if self.scheme.relocates() && medium.keeps(&steps::REACHED_CLEARED) {
             for run in &self.destinations {
@@ -64,7 +64,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Copies the unit's group, or waits for who does. Returns how many objects this thread copied.
+    /// Copies the unit's group, or waits for the thread that does. Returns how many objects this thread copied.
     pub(super) fn claim_group(&self, medium: &M, unit: Unit) -> u64 {
         let Some(group) = self.group_of(unit.to) else {
             return 0;
@@ -108,8 +108,8 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Copies a group of which nothing has arrived, object by object, so that the lines of one are read beside each
-    /// other, and marks its lines.
+    /// Copies a group no line of which has arrived, and marks its lines. Goes object by object, so that neighbouring
+    /// lines are read together.
     fn copy_whole(&self, medium: &M, group: &Group<'_>) {
         for (from, to) in self.objects(group) {
             if self.scheme.groups {
@@ -143,7 +143,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Where each object of a group comes from, and where it goes.
+    /// The source and the destination of each object of a group.
     fn objects(&self, group: &Group<'_>) -> impl Iterator<Item = (VirtAddr, VirtAddr)> {
         let (bytes, start) = (group.slot_bytes(), group.start());
         let places = (0..).map(move |nth| start + nth * bytes);
@@ -151,7 +151,7 @@ impl<M: Medium> Cycle<M> {
         units.filter_map(|(unit, to)| Some((self.source_of(unit)?, to)))
     }
 
-    /// What of a group lies in a line.
+    /// The parts of a group that lie in a line.
     fn pieces(&self, group: &Group<'_>, line: VirtAddr) -> Vec<Piece> {
         let end = line + LINE_BYTES;
         let inside = |(from, to): (VirtAddr, VirtAddr)| {
@@ -166,9 +166,9 @@ impl<M: Medium> Cycle<M> {
         self.objects(group).filter_map(inside).collect()
     }
 
-    /// Completes what a crash left of copies, before the log is replayed: groups of which a line reached
-    /// persistence, and those that entries change, whose homes are `named`. The caller's fence makes it
-    /// durable. What nothing of has arrived is unclaimed again.
+    /// Completes copies that a crash left unfinished, before the log is replayed: the groups with a line that reached
+    /// persistence, and those that entries change, whose homes are `named`. The caller's fence makes this durable.
+    /// Groups without such a line are unclaimed again.
     pub(crate) fn complete_reached(&self, medium: &M, named: impl Iterator<Item = VirtAddr>) {
         let is_printed = self.scheme.recovery == Recovery::CopyReached;
         let named = named.filter(|_| !is_printed);
@@ -204,7 +204,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Copies a group again as a whole, by stores that mark nothing (FFCCD, section 3.3.3).
+    /// Copies a whole group again, by stores that set no marks (FFCCD, section 3.3.3).
     fn repeat(&self, medium: &M, group: &Group<'_>) {
         for piece in group.lines().flat_map(|line| self.pieces(group, line)) {
             medium.copy(piece.from, piece.to, piece.len);
@@ -212,8 +212,8 @@ impl<M: Medium> Cycle<M> {
     }
 }
 
-/// Marks the line of a piece that is the last of its line, by storing its last word once more: behind all plain
-/// stores to the line, so that where the mark is, they are (FFX, rule 2).
+/// Marks a line by storing the last word of its last piece once more, behind all plain stores to the line: if the mark
+/// arrived, they did (FFX, rule 2).
 fn mark<M: Medium>(medium: &M, last: &Piece) {
     let at = last.len - WORD_BYTES;
     relocator(medium).relocate(last.from + at, last.to + at, WORD_BYTES);

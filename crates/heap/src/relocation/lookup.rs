@@ -1,9 +1,8 @@
-//! What the hardware is told of an open cycle, under a scheme that asks it where objects go (FFCCD, section
-//! 4.3).
+//! Telling the hardware about an open cycle, under a scheme that asks it where objects go (FFCCD, section 4.3).
 //!
-//! It knows the sources. In a cycle that a crash interrupted references may name destinations that nobody has
-//! copied to (rule 8), so it is told of those as well, as objects that move to where they are, and one
-//! question is all that the read barrier asks. Which unit an object is follows from its destination.
+//! It knows the sources. In a cycle that a crash interrupted, references may name destinations without a copy (rule 8).
+//! So it also learns those, as objects that move to where they are, and the read barrier needs only one query. The
+//! destination tells which unit an object is.
 
 use firn_format::class::Class;
 use firn_format::reference::RefWord;
@@ -23,15 +22,15 @@ impl<M: Medium> Cycle<M> {
         M::MAY_OFFER && self.scheme.checks_lookup()
     }
 
-    /// Tells the hardware where objects go, before anybody asks about this cycle.
+    /// Tells the hardware where objects go, before any query about this cycle.
     pub(crate) fn install_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_INSTALLED) {
             lookups(medium).install_lookup(&mut self.moves(medium));
         }
     }
 
-    /// Tells the hardware of a cycle that a crash interrupted: it has forgotten the cycle, or knows it from a process that
-    /// is no more.
+    /// Tells the hardware about a cycle that a crash interrupted: it has forgotten the cycle, or knows it from a
+    /// process that has ended.
     pub(crate) fn restore_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_RESTORED) {
             lookups(medium).retire_lookup();
@@ -39,14 +38,15 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Objects stay from here on. While no operation is open, and nobody will ask about this cycle.
+    /// Tells the hardware that objects stay from here on. No operation is open, and no query about this cycle will
+    /// follow.
     pub(crate) fn retire_lookup(&self, medium: &M) {
         if self.asks_hardware() && medium.keeps(&steps::LOOKUP_RETIRED) {
             lookups(medium).retire_lookup();
         }
     }
 
-    /// Where the hardware says that the object at `at` goes.
+    /// The hardware's answer: where the object at `at` goes.
     pub(super) fn looked_up(&self, medium: &M, at: VirtAddr) -> Option<VirtAddr> {
         match lookups(medium).check_lookup(at) {
             Lookup::Stays => None,
@@ -54,7 +54,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// The read barrier, [`Cycle::touch`], where the hardware says what moves.
+    /// The read barrier, [`Cycle::touch`], with the hardware's answers.
     pub(super) fn touch_by_hardware(
         &self,
         medium: &M,
@@ -114,11 +114,11 @@ mod tests {
     use crate::relocation::scheme::FFCCD_CHECKLOOKUP;
     use crate::{Bytes, Error, Pool, PoolOptions, Refs, View};
 
-    /// Objects of each length, of which one in five stays.
+    /// Objects of each length; one in five stays.
     const OBJECTS: usize = 400;
-    /// A few words, some lines, runs of several frames, and frames of its own.
+    /// A few words, some lines, runs of several frames, and a large object.
     const LENGTHS: [usize; 5] = [20, 100, 300, 1500, 9000];
-    /// Filters that are wrong, and buffers that are too small.
+    /// Filters that often err, and buffers that are too small.
     const SMALL: LookupSizes = LookupSizes {
         filters: 2,
         filter_bytes: 16,
@@ -179,21 +179,21 @@ mod tests {
             target: 1.0,
             pages: PageSize::Small,
             scheme: &FFCCD_CHECKLOOKUP,
-            // So that many pages stay between those that are emptied.
+            // Small, so that many pages stay between the emptied ones.
             max_source_bytes: 256 << 10,
             ..CollectOptions::default()
         };
         pool.collection(&options).unwrap()
     }
 
-    /// Every word of the pool, and addresses drawn from all there are.
+    /// The address of every word of the pool, and random addresses.
     fn addresses(crash: &Crash) -> impl Iterator<Item = VirtAddr> {
         let words = (0..crash.len()).step_by(WORD_BYTES as usize);
         let drawn = (0..100_000).map(|_| crash.random_u64() >> 20);
         words.chain(drawn).map(VirtAddr)
     }
 
-    /// Hardware and tables say the same of every address. Returns how many objects move.
+    /// Hardware and tables agree on every address. Returns how many objects move.
     fn agree(pool: &Pool<Crash>, is_resumed: bool) -> u64 {
         let medium = pool.medium();
         let cycle = pool.inner.collector.cycle(medium).unwrap();
@@ -221,7 +221,7 @@ mod tests {
         collection.compact(100).unwrap();
         assert_eq!(agree(&pool, false), collection.collected().planned);
 
-        // After a crash the hardware knows destinations, too.
+        // After a crash the hardware also knows destinations.
         let image = pool.medium().cache_image();
         let resumed = Pool::open(Crash::from_image(&image, medium(lookup)), &options()).unwrap();
         assert_eq!(agree(&resumed, true), collection.collected().planned);

@@ -1,4 +1,4 @@
-//! What media says of cycles: the phase word, the frames of a cycle that has ended, and the list of kept plans.
+//! The state of cycles on media: the phase word, the frames of an ended cycle, and the list of retained plans.
 
 use firn_format::class::Class;
 use firn_format::frame::FrameUse;
@@ -33,10 +33,10 @@ pub(crate) fn store_phase<M: Medium>(medium: &M, phase: Phase) {
     medium.persist_for(step, PHASE, WORD_BYTES);
 }
 
-/// Says on media that the sources are free, or that they and the plan are kept, and the destinations runs
-/// like others; then that no cycle is open. Repeated by recovery if a crash interrupts it.
+/// Writes to media that the sources are free, or that they and the plan are retained, and that the destinations are
+/// ordinary runs; then that no cycle is open. Recovery repeats this if a crash interrupts it.
 ///
-/// Errors: the list of kept plans is damaged.
+/// Errors: the list of retained plans is damaged.
 pub(crate) fn release_on_media<M: Medium>(
     medium: &M,
     cycle: &Cycle<M>,
@@ -88,11 +88,10 @@ pub(crate) fn release_on_media<M: Medium>(
     Ok(())
 }
 
-/// Write-backs of what was stored, each line once for stores to it that follow each other. The last one
-/// comes when this is dropped.
+/// Write-backs of stores; consecutive stores to a line share one. The last one is issued on drop.
 pub(crate) struct WriteBacks<'m, M: Medium> {
     medium: &'m M,
-    /// The line that was stored to last.
+    /// The last line that was stored to.
     line: Option<VirtAddr>,
 }
 
@@ -101,7 +100,7 @@ impl<'m, M: Medium> WriteBacks<'m, M> {
         Self { medium, line: None }
     }
 
-    /// Of the words of a run's frames.
+    /// Adds the words of a run's frames.
     pub(crate) fn words(&mut self, first: Frame, frames: u64) {
         for i in 0..frames {
             let line = first.plus(i).word_at().line_start();
@@ -125,7 +124,7 @@ impl<M: Medium> Drop for WriteBacks<'_, M> {
     }
 }
 
-/// Writes back what media holds of a destination run's slots.
+/// Writes back the media's bitmap of a destination run.
 pub(crate) fn write_back_bitmap<M: Medium>(medium: &M, frame: Frame, class: Option<Class>) {
     let words = class
         .map_or(1, |class| class.slots().div_ceil(64))
@@ -138,7 +137,7 @@ pub(crate) fn write_back_bitmap<M: Medium>(medium: &M, frame: Frame, class: Opti
 /// Errors: the word is damaged.
 pub(super) fn retained_head<M: Medium>(medium: &M) -> Result<Option<Frame>, Error> {
     match medium.load_u64(KEPT) {
-        // A pool from before there were such lists.
+        // The pool is older than such lists.
         0 => Ok(None),
         word => {
             let value = Seal::Kept.open_at(word, KEPT)?;
@@ -147,9 +146,9 @@ pub(super) fn retained_head<M: Medium>(medium: &M) -> Result<Option<Frame>, Erro
     }
 }
 
-/// Says in a plan, whose cycle is in RELEASE, which one was kept before it. The caller makes that durable.
+/// Links a plan, whose cycle is in RELEASE, to the one that was retained before it. The caller makes that durable.
 ///
-/// Repeated by recovery, which finds the plan at the head perhaps: then the word is there.
+/// Recovery repeats this and may find the plan at the head: then the link is already there.
 fn link_plan<M: Medium>(medium: &M, plan: Frame) -> Result<(), Error> {
     let before = retained_head(medium)?;
     if before != Some(plan) {
@@ -160,7 +159,7 @@ fn link_plan<M: Medium>(medium: &M, plan: Frame) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a plan the head of the list, whose link is durable, or empties the list.
+/// Makes a plan, whose link is durable, the head of the list; or empties the list.
 pub(crate) fn store_head<M: Medium>(medium: &M, plan: Option<Frame>) {
     medium.store_u64(KEPT, Seal::Kept.seal(plan.map_or(0, |frame| frame.0)));
     medium.persist_for(&steps::KEPT_HEAD_PERSIST, KEPT, WORD_BYTES);

@@ -1,19 +1,19 @@
-//! Relocation: where the objects of a cycle go, who copies them, and from when on a copy counts.
+//! Relocation: where the objects of a cycle go, how they are copied, and when a copy counts.
 //!
-//! Allocation and transactions stand on this; it knows neither of them.
+//! Allocation and transactions build on this; it knows neither of them.
 //!
 //! ```text
-//! plan          a plan on media, and what its entries say
+//! plan          a plan on media, and the meaning of its entries
 //! cycle         an open cycle: its tables, and where an object goes
-//!   frame_map     whose part of the cycle a frame is
-//!   copying       the read barrier, and who copies
-//!   settling      from when on a copy counts
+//!   frame_map     the part of a frame in the cycle
+//!   copying       the read barrier, and copying by one thread
+//!   settling      when a copy counts
 //!   group         objects that are copied together, with hardware that remembers what arrived
 //!   lookup        hardware that says where objects go
-//!   instructions  what such hardware is asked by
+//!   instructions  the interface to such hardware
 //! scheme/       how a copy comes to count, one file of facts a scheme
-//! media         what media says of cycles
-//! retained      ended cycles whose addresses lead on
+//! media         the state of cycles on media
+//! retained      ended cycles whose addresses are forwarded
 //! resume        a cycle that a crash interrupted
 //! ```
 

@@ -1,7 +1,7 @@
-//! A plan on media: writing it, reading it, and what its entries say.
+//! A plan on media: writing it, reading it, and the meaning of its entries.
 //!
-//! A plan on media is believed only if it is sound. Its checksums say that it is what somebody wrote; a wrong one would
-//! have recovery copy beyond the pool, or take room for frames that there are not.
+//! A plan on media is trusted only if it is sound. Its checksums only show that it is unchanged since it was written; a
+//! wrong plan would make recovery copy beyond the pool, or reserve memory for frames that do not exist.
 
 use firn_format::class::Class;
 use firn_format::geometry::{BITMAP_WORDS, Frame};
@@ -16,7 +16,7 @@ use crate::steps;
 /// Entries of a plan that are written together.
 const WRITTEN_TOGETHER: usize = 64;
 
-/// Writes a plan, and writes it back.
+/// Writes a plan to media, with its write-backs.
 pub(crate) fn write_plan<M: Medium>(
     medium: &M,
     plan: Frame,
@@ -49,7 +49,7 @@ pub(crate) fn write_plan<M: Medium>(
     header
 }
 
-/// Reads what a plan moves where.
+/// Reads the entries of a plan.
 ///
 /// Errors: the plan is damaged.
 pub(crate) fn load_entries<M: Medium>(
@@ -104,12 +104,12 @@ pub(super) fn exact_slot(class: Option<Class>, offset: u64) -> Option<u64> {
     }
 }
 
-/// Frames of an entry's runs; that of a large object keeps them where others keep the split.
+/// Frames of an entry's runs; a large object's entry keeps them where others keep the split.
 pub(crate) fn frames_of(entry: &Entry) -> u64 {
     entry.class.map_or(entry.split, Class::frames)
 }
 
-/// Where an entry moves the byte at `at`, which lies in its source; `None` if no object was there.
+/// Where an entry moves the byte at `at`, which lies in its source; `None` if it belonged to no object.
 pub(crate) fn moved(entry: &Entry, at: VirtAddr) -> Option<VirtAddr> {
     let offset = at.0.checked_sub(entry.source.start().0)?;
     let (slot, start) = match entry.class {
@@ -123,8 +123,8 @@ pub(crate) fn moved(entry: &Entry, at: VirtAddr) -> Option<VirtAddr> {
     Some(destination_of(entry, rank) + (offset - start))
 }
 
-/// Whether a plan is one that a pool of `len` bytes can have: its runs are frames of objects, no slot is
-/// outside its run, and its units are as many as its header says.
+/// Whether a pool of `len` bytes can have this plan: its runs are frames of objects, no slot is outside its run, and
+/// its header has the right number of units.
 fn is_sound(len: u64, plan: Frame, header: &PlanHeader, entries: &[Entry]) -> bool {
     let mut units = 0;
     let entries_fit = entries.iter().all(|entry| {
@@ -135,7 +135,7 @@ fn is_sound(len: u64, plan: Frame, header: &PlanHeader, entries: &[Entry]) -> bo
     entries_fit && units == header.units && holds(len, plan, header.frames())
 }
 
-/// Whether so many frames from `first` on hold objects in a pool of `len` bytes.
+/// Whether `frames` frames from `first` on are in the data of a pool of `len` bytes.
 fn holds(len: u64, first: Frame, frames: u64) -> bool {
     let all = len / FRAME_BYTES;
     let end = first.0.checked_add(frames).filter(|end| *end <= all);

@@ -1,8 +1,8 @@
-//! What recovery does about a cycle that a crash interrupted.
+//! How recovery treats a cycle that a crash interrupted.
 //!
-//! The cycle is not ended: that would take as long as the heap is large. Only the objects that valid
-//! log entries name are copied, before the entries are replayed; every other unsettled one is unclaimed
-//! again and is copied when somebody touches it, found by its source or its destination.
+//! It does not end the cycle: that would take time in proportion to the heap. It copies only the objects that valid log
+//! entries name, before it replays the entries. Every other unsettled object is unclaimed again and is copied when a
+//! thread touches it, found by its source or its destination.
 
 use firn_format::lane::Record;
 use firn_format::plan::Phase;
@@ -16,7 +16,7 @@ use super::scheme::Recovery;
 use crate::error::Error;
 use crate::steps;
 
-/// The cycle that the phase word names, with the phase.
+/// The cycle that the phase word names, and the phase.
 ///
 /// Errors: the plan is damaged.
 pub(crate) fn interrupted<M: Medium>(medium: &M) -> Result<Option<(Phase, Cycle<M>)>, Error> {
@@ -31,9 +31,8 @@ pub(crate) fn interrupted<M: Medium>(medium: &M) -> Result<Option<(Phase, Cycle<
     }
 }
 
-/// Copies the objects again that entries change and that were not settled, and makes the copies
-/// durable: an entry's replay stores the settled word, which may be evicted at once. Returns the
-/// units.
+/// Copies again the unsettled objects that entries change, and makes the copies durable: an entry's replay stores the
+/// settled word, which may be evicted at once. Returns the units.
 pub(crate) fn copy_named<M: Medium>(
     medium: &M,
     cycle: &Cycle<M>,

@@ -1,14 +1,14 @@
-//! Cycles that have ended, and whose addresses still lead to their objects.
+//! Ended cycles whose old addresses still lead to their objects.
 //!
-//! A program that stores in place through raw addresses keeps addresses where nobody heals them: in its
-//! own variables, and in objects, from those variables and without saying so, between the end of a cycle
-//! and a crash. So in its pools nothing that a cycle emptied is used again before the pool is closed: the
-//! frames have no blocks, but an address in them is nobody else's. And the plan stays, in a list on media,
-//! so that it survives a crash as those references do. When the pool is closed, or the program says that
-//! its variables hold none, every reference is healed, the list is emptied, then the frames are free.
+//! A program that stores in place through raw addresses keeps addresses where nothing heals them: in its own variables,
+//! and in objects, to which it copies them unannounced, between the end of a cycle and a crash. So in its pools frames
+//! that a cycle emptied are not reused before the pool is closed: they have no blocks, but their addresses belong to no
+//! other object. The plan stays, too, in a list on media, so that it survives a crash as those references do. When the
+//! pool is closed, or the program says that its variables hold no such address, every reference is healed, then the
+//! list is emptied, then the frames are free.
 //!
-//! An address may lead through several cycles. It leads to the newest place in so many steps: nothing is
-//! moved to what was emptied before.
+//! An address may lead through several cycles. It reaches the newest place in at most as many steps as there are
+//! cycles, because nothing is moved to frames that were emptied before.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use super::media::retained_head;
 use super::plan::{frames_of, load_entries, moved};
 use crate::error::Error;
 
-/// A kept cycle.
+/// A retained cycle.
 #[derive(Clone)]
 pub(crate) struct RetainedCycle {
-    /// The frames of its plan that are kept.
+    /// The retained frames of its plan.
     pub(crate) plan: FrameRun,
     pub(crate) entries: Arc<[Entry]>,
 }
@@ -53,13 +53,13 @@ impl RetainedCycle {
     }
 }
 
-/// A frame's word: one more than the number of its cycle, and that of its entry.
+/// A frame's word: its cycle's number plus one, and its entry's number.
 type Chunk = [u64; FRAMES_PER_CHUNK as usize];
 const ENTRY_BITS: u32 = 32;
 /// The entry of frames that hold a plan.
 const PLAN: u64 = u32::MAX as u64;
 
-/// All kept cycles, at one time.
+/// All retained cycles, at one time.
 #[derive(Clone, Default)]
 pub(crate) struct Table {
     cycles: Vec<RetainedCycle>,
@@ -68,7 +68,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The kept cycles, the last that ended last.
+    /// The retained cycles, in the order of their ends.
     pub(crate) fn cycles(&self) -> &[RetainedCycle] {
         &self.cycles
     }
@@ -96,12 +96,12 @@ impl Table {
         plans.map(|frame| frame.chunk()).collect()
     }
 
-    /// Whether the frame is kept.
+    /// Whether the frame is retained.
     pub(crate) fn holds(&self, frame: Frame) -> bool {
         self.word(frame).is_some()
     }
 
-    /// Adds a cycle. False if a frame of its sources is kept already: nothing was added then.
+    /// Adds a cycle. False if a frame of its sources is retained already; then nothing was added.
     fn add(&mut self, cycle: RetainedCycle) -> bool {
         let number = (self.cycles.len() as u64 + 1) << ENTRY_BITS;
         let mut frames = Vec::new();
@@ -127,7 +127,7 @@ impl Table {
         true
     }
 
-    /// Where the byte is that was at `at` before the kept cycles.
+    /// The current address of the byte that was at `at` before the retained cycles.
     pub(crate) fn resolve(&self, mut at: VirtAddr) -> VirtAddr {
         while let Some(word) = self.word(Frame::holding(at)) {
             let cycle = &self.cycles[(word >> ENTRY_BITS) as usize - 1];
@@ -142,7 +142,7 @@ impl Table {
         at
     }
 
-    /// The object that the byte at `at` was a part of before the kept cycles: where it began, and where it begins.
+    /// The object that contained the byte at `at` before the retained cycles: its former and its current start.
     pub(crate) fn object_around(&self, at: VirtAddr) -> Option<(VirtAddr, VirtAddr)> {
         let word = self.word(Frame::holding(at))?;
         let cycle = &self.cycles[(word >> ENTRY_BITS) as usize - 1];
@@ -157,24 +157,24 @@ impl Table {
     }
 }
 
-/// The kept cycles of an open pool. They change while no operation is open.
+/// The retained cycles of an open pool. They change while no operation is open.
 pub(crate) struct RetainedCycles {
     table: Lock<Arc<Table>>,
-    /// Chunks that may have blocks of what was emptied.
+    /// Chunks in which emptied frames may have blocks.
     with_blocks: Lock<BTreeSet<geometry::Chunk>>,
-    /// Counts what the table was.
+    /// Counts the changes of the table.
     version: AtomicU64,
-    /// One a frame, in a pool that keeps addresses: not zero where one leads elsewhere, or may have to be made
-    /// fit for stores.
+    /// One per frame, in a pool that retains addresses: not zero where an address is forwarded, or may need preparation
+    /// for stores.
     marks: Box<[AtomicU8]>,
-    /// How many are not zero.
+    /// How many marks are not zero.
     marked: AtomicU64,
 }
 
-/// What a session knows of the kept cycles: all of them while it is inside an operation.
+/// A session's snapshot of the retained cycles: complete while the session is inside an operation.
 #[derive(Default)]
 pub(crate) struct RetainedSnapshot {
-    /// Zero if it knows nothing yet.
+    /// Zero before the first refresh.
     version: u64,
     table: Arc<Table>,
 }
@@ -209,13 +209,13 @@ impl RetainedCycles {
             table: Lock::new(Arc::default()),
             with_blocks: Lock::new(BTreeSet::new()),
             version: AtomicU64::new(1),
-            // Not stored to, so that what is far from any mark has no memory.
+            // Zeroed and untouched, so that the marks of distant frames take no memory.
             marks: bytemuck::allocation::zeroed_slice_box(frames as usize),
             marked: AtomicU64::new(0),
         };
         for cycle in &table.cycles {
             kept.mark_emptied(cycle, 1);
-            // A crash may have come before they were given back.
+            // A crash may have come before its blocks were given back.
             kept.may_have_blocks(medium, cycle);
         }
         resumed.into_iter().for_each(|cycle| kept.mark(cycle));
@@ -223,13 +223,13 @@ impl RetainedCycles {
         Ok(kept)
     }
 
-    /// One a frame: not zero where [`crate::RawGuard::resolve`] has something to do. They change while no operation
+    /// One per frame: not zero where [`crate::RawGuard::resolve`] has something to do. They change while no operation
     /// is open.
     pub(crate) fn marks(&self) -> &[AtomicU8] {
         &self.marks
     }
 
-    /// Whether any of them is not zero. It stays so for as long as an operation is open.
+    /// Whether any mark is not zero. The answer holds as long as an operation is open.
     pub(crate) fn has_marks(&self) -> bool {
         self.marked.load(Ordering::Relaxed) != 0
     }
@@ -248,7 +248,7 @@ impl RetainedCycles {
         cycle.emptied().for_each(|run| self.set(run, mark));
     }
 
-    /// Marks what a cycle moves, from where and to where. No operation is open.
+    /// Marks the sources and destinations of a cycle. No operation is open.
     pub(crate) fn mark<M: Medium>(&self, cycle: &Cycle<M>) {
         self.mark_emptied(&RetainedCycle::of(cycle), 1);
         cycle
@@ -257,13 +257,13 @@ impl RetainedCycles {
             .for_each(|run| self.set(run.run(), 1));
     }
 
-    /// What is kept now.
+    /// The current table.
     pub(crate) fn table<M: Medium>(&self, medium: &M) -> Arc<Table> {
         Arc::clone(&self.table.lock(medium))
     }
 
-    /// Has a session that has entered an operation know what is kept. It changes while no operation is open, so the
-    /// session knows it until it leaves (rule T2).
+    /// Refreshes the snapshot of a session that has entered an operation. The table changes only while no operation is
+    /// open, so the snapshot stays valid until the session leaves (rule T2).
     #[inline]
     pub(crate) fn refresh<M: Medium>(&self, medium: &M, known: &mut RetainedSnapshot) {
         let version = self.version.load(Ordering::Acquire);
@@ -273,8 +273,8 @@ impl RetainedCycles {
         }
     }
 
-    /// Notes that what the cycle emptied may have blocks, and what was emptied before beside its plan: that can be given
-    /// back in whole pieces of the device only.
+    /// Notes that frames emptied by the cycle may have blocks, and also older ones beside its plan: these can be given
+    /// back only in whole pieces of the device.
     fn may_have_blocks<M: Medium>(&self, medium: &M, cycle: &RetainedCycle) {
         let mut with_blocks = self.with_blocks.lock(medium);
         for run in cycle.emptied().chain([cycle.plan]) {
@@ -282,12 +282,12 @@ impl RetainedCycles {
         }
     }
 
-    /// The chunks that may have blocks of what was emptied. Say of which that is still so.
+    /// Takes the chunks in which emptied frames may have blocks. The caller reports those that still do.
     pub(crate) fn take_with_blocks<M: Medium>(&self, medium: &M) -> BTreeSet<geometry::Chunk> {
         core::mem::take(&mut *self.with_blocks.lock(medium))
     }
 
-    /// Says so.
+    /// Reports chunks taken by [`Self::take_with_blocks`] whose emptied frames still have blocks.
     pub(crate) fn still_have_blocks<M: Medium>(
         &self,
         medium: &M,
@@ -296,7 +296,7 @@ impl RetainedCycles {
         self.with_blocks.lock(medium).extend(chunks);
     }
 
-    /// Counts what is kept.
+    /// The version of the table.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)
     }
@@ -305,7 +305,7 @@ impl RetainedCycles {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Adds a cycle that media says is kept. No operation is open.
+    /// Adds a cycle that is retained on media. No operation is open.
     pub(crate) fn add<M: Medium>(&self, medium: &M, cycle: &Cycle<M>) {
         cycle
             .destinations
@@ -314,13 +314,13 @@ impl RetainedCycles {
         let cycle = RetainedCycle::of(cycle);
         self.may_have_blocks(medium, &cycle);
         let mut table = self.table.lock(medium);
-        // Sources come from frames in use, which no kept one is.
+        // Sources are frames in use, and retained frames are not.
         let added = Arc::make_mut(&mut table).add(cycle);
         debug_assert!(added);
         self.has_changed();
     }
 
-    /// Forgets all of them. No operation is open.
+    /// Drops all of them. No operation is open.
     pub(crate) fn forget<M: Medium>(&self, medium: &M) {
         let table = core::mem::take(&mut *self.table.lock(medium));
         self.with_blocks.lock(medium).clear();
@@ -332,7 +332,7 @@ impl RetainedCycles {
     }
 }
 
-/// Reads the list of kept plans.
+/// Reads the list of retained plans.
 ///
 /// Errors: it is damaged.
 fn load_table<M: Medium>(medium: &M) -> Result<Table, Error> {

@@ -1,4 +1,4 @@
-//! From when on a copy counts: the settled words (rules 3, 4, 5 and 9), and copies that a crash has left.
+//! When a copy counts: the settled words (rules 3, 4, 5 and 9), and copies that a crash has left.
 
 use firn_format::class::Class;
 use firn_format::plan::Entry;
@@ -10,11 +10,11 @@ use super::plan::frames_of;
 use crate::steps;
 
 impl<M: Medium> Cycle<M> {
-    /// Prepares stores to a unit without a log (rule 9): from the next fence of this thread on, which comes
-    /// before any of them counts, the copy counts durably. One fence, if nobody has done it yet.
+    /// Prepares stores to a unit without a log (rule 9): from this thread's next fence on, which comes before any of
+    /// these stores counts, the copy counts durably. Issues one fence, if no thread has done so yet.
     pub(crate) fn settle_for_stores(&self, medium: &M, unit: Unit) {
         let state = self.states.load(unit.index as usize);
-        // A line that reached persistence counts by itself where hardware says so.
+        // With such hardware a line that reached persistence counts by itself.
         if state == DURABLE || self.scheme.relocates() {
             return;
         }
@@ -24,20 +24,19 @@ impl<M: Medium> Cycle<M> {
             medium.fence_for(&steps::RAW_COPY_FENCE);
             self.settle(medium, unit.index);
         }
-        // Rule 5: whoever stored it.
+        // Rule 5: whichever thread stored it.
         let at = self.settled_at(unit.index);
         medium.write_back_for(&steps::RAW_SETTLED_WRITE_BACK, at, WORD_BYTES);
     }
 
-    /// Writes the copies of an entry back, whose every object has moved, but for those that count
-    /// already.
+    /// Writes back the copies of an entry whose objects have all moved, except those that count already.
     pub(crate) fn write_back_copies(&self, medium: &M, entry: &Entry) {
         let bytes = entry
             .class
             .map_or(frames_of(entry) * FRAME_BYTES, Class::slot_bytes);
         let (mut start, mut len) = (VirtAddr(0), 0);
         for (unit, _) in self.units_of(entry) {
-            // Rule 4: what is settled was durable before.
+            // Rule 4: the copy of a settled unit was durable before.
             if self.states.load(unit.index as usize) >= STORED {
                 continue;
             }
@@ -50,8 +49,8 @@ impl<M: Medium> Cycle<M> {
         medium.write_back(start, len);
     }
 
-    /// Stores the settled words of an entry and writes them back; the copies are durable (rule 4). A
-    /// word that somebody stored may still be in his cache: it is written back, too (rule 5).
+    /// Stores the settled words of an entry and writes them back; the copies are durable (rule 4). A word that another
+    /// thread stored may still be in its cache, so it is written back, too (rule 5).
     pub(crate) fn settle_all(&self, medium: &M, entry: &Entry) {
         let count = entry.count();
         for unit in entry.unit..entry.unit + count {
@@ -73,7 +72,7 @@ impl<M: Medium> Cycle<M> {
     /// fence (rule 3, C4). Returns whether the change must also make the settled word durable.
     pub(crate) fn before_change(&self, medium: &M, unit: Unit) -> bool {
         match self.states.load(unit.index as usize) {
-            // A home that is durable is in a line that reached persistence, and such a line counts.
+            // A durable home lies in a line that reached persistence, and such a line counts.
             _ if self.scheme.relocates() => false,
             DURABLE => false,
             STORED => medium.keeps(&steps::SETTLED_BY_EVERY_ENTRY),
@@ -85,8 +84,8 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// Settles a unit, strictly after the log's fence (rule 4). The caller writes the word back with
-    /// its homes, whoever stored it first (rule 5, C5).
+    /// Settles a unit, strictly after the log's fence (rule 4). The caller writes the word back with its homes,
+    /// whichever thread stored it first (rule 5, C5).
     pub(crate) fn settle(&self, medium: &M, unit: u64) {
         medium.store_u64(self.settled_at(unit), 1);
         self.states.store(unit as usize, STORED);
@@ -97,8 +96,8 @@ impl<M: Medium> Cycle<M> {
         self.states.store(unit as usize, DURABLE);
     }
 
-    /// Copies a unit again if its copy does not count yet, and writes it back. The state is that of a
-    /// unit whose copy may be used, to be settled.
+    /// Copies a unit again if its copy does not count yet, and writes it back. The unit's state becomes that of a
+    /// usable copy that is not settled yet.
     pub(crate) fn recover_unit(&self, medium: &M, unit: u64) {
         if self.states.load(unit as usize) != NONE && medium.keeps(&steps::SETTLED_STAYS) {
             return;
@@ -110,7 +109,7 @@ impl<M: Medium> Cycle<M> {
         }
     }
 
-    /// What figure 7b does: copies settled units again whose copy differs from the source.
+    /// Figure 7b: copies settled units again whose copies differ from their sources.
     pub(crate) fn recover_different(&self, medium: &M) {
         for unit in 0..self.header.units {
             let (Some(from), Some(to)) = (self.source_of(unit), self.destination(unit)) else {

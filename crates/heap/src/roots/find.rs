@@ -13,7 +13,7 @@ use super::slots::Slots;
 use crate::error::Error;
 use crate::view::View;
 
-/// Where the reference of root `index` lies.
+/// The address of the reference of root `index`.
 pub(crate) const fn reference_at(index: usize) -> VirtAddr {
     VirtAddr(root_at(index).0 + REFERENCE_AT)
 }
@@ -60,7 +60,7 @@ pub(super) fn search<'g, V: View<'g>>(
     name: &Name,
     own: &Slots,
 ) -> Result<Option<(usize, RefWord)>, Error> {
-    // What the transaction itself has stored, the index does not know.
+    // The index does not know the transaction's own stores.
     for place in own.iter() {
         if name_through(view, place) == *name {
             return Ok(Some((place, RefWord(word(view, reference_at(place))))));
@@ -72,14 +72,14 @@ pub(super) fn search<'g, V: View<'g>>(
             view.hold_root(place)?;
             match index.reference(medium, place, name) {
                 Some(reference) => return Ok(Some((place, reference))),
-                // It was removed meanwhile.
+                // The root was removed meanwhile.
                 None => continue,
             }
         }
         if index.is_damaged() {
             index::damage(medium)?;
         }
-        // That there is no such root has to stay so, too: the table's lock is held then, and it is looked for again.
+        // The absence of the root must hold, too: so the table's lock is taken, and the search is repeated under it.
         if view.hold_names()? {
             return Ok(None);
         }
@@ -99,7 +99,7 @@ pub(crate) fn names<'g, V: View<'g>>(view: V) -> Result<Vec<String>, Error> {
                 true => core::array::from_fn(|i| word(view, name_at(place, i))),
                 false => index.content(medium, place),
             };
-            // A name has no zeros, so a place without a first word is free, whatever else it holds.
+            // A name has no zeros, so a place whose first word is zero is free, whatever else it holds.
             if words[0] != 0 {
                 names.extend(decode(&words, root_at(place))?.map(|(name, _)| name));
             }
@@ -113,7 +113,7 @@ pub(crate) fn references<M: Medium>(medium: &M) -> Vec<Result<(String, VirtAddr,
     (0..MAX_ROOTS)
         .filter_map(|index| {
             let word = |i: usize| medium.load_u64(root_at(index) + i as u64 * 8);
-            // A name has no zeros, so a place without a first word is free, whatever else it holds.
+            // A name has no zeros, so a place whose first word is zero is free, whatever else it holds.
             if word(0) == 0 {
                 return None;
             }

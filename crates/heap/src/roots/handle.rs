@@ -1,4 +1,4 @@
-//! What a root is found by: its name, or a handle that remembers where it was.
+//! Keys of roots: a name, or a handle that remembers the root's place.
 
 use core::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,11 +7,11 @@ use firn_format::root::{MAX_NAME_BYTES, Name};
 
 use crate::error::Error;
 
-/// The name of a root that refers to a `T`, for programs that look it up often: in each of their operations, say.
+/// The name of a root that refers to a `T`, for programs that look it up often, for instance in each operation.
 ///
-/// Means what the name means, in every pool and at every moment: the object that the root refers to now, or none if it
-/// was removed. It remembers where the root lies, so that an operation turns it into its object in a few loads, without
-/// a search and without a lock. Make one for the whole program; threads share it.
+/// It means the same as the name, in every pool and at every moment: the object to which the root refers now, or none
+/// if it was removed. It remembers the root's place, so an operation gets the object in a few loads, without a search
+/// and without a lock. Make one for the whole program; threads share it.
 ///
 /// ```
 /// # use firn_heap::{Bytes, Error, Pool, PoolOptions, RootHandle, View};
@@ -32,7 +32,7 @@ pub struct RootHandle<T> {
 }
 
 impl<T> RootHandle<T> {
-    /// The handle of the root `name`, which need not be there yet.
+    /// The handle of the root `name`, which need not exist yet.
     ///
     /// Errors: [`Error::RootName`] for a name that no root can have.
     pub fn new(name: &str) -> Result<Self, Error> {
@@ -54,15 +54,15 @@ impl<T> core::fmt::Debug for RootHandle<T> {
     }
 }
 
-/// A root's name, remembered, for a program that knows the type only when it looks: one in another language.
+/// A root's name with its remembered place, for a program in another language, which knows the type only at a look-up.
 pub struct RootName {
     name: Name,
-    /// The place where the root was found last. Whether it is there still is looked at each time.
+    /// The place where the root was found last. Each look-up checks whether it is still there.
     place: AtomicUsize,
 }
 
 impl RootName {
-    /// The name `name`, of a root which need not be there yet.
+    /// The name `name` of a root that need not exist yet.
     ///
     /// Errors: [`Error::RootName`] for a name that no root can have.
     pub fn new(name: &str) -> Result<Self, Error> {
@@ -82,13 +82,13 @@ impl Clone for RootName {
     }
 }
 
-/// What names a root that refers to a `T`: a string, a [`RootHandle`], or a [`RootName`].
+/// A key for a root that refers to a `T`: a string, a [`RootHandle`], or a [`RootName`].
 pub trait RootKey<T>: Copy + private::Sealed {
-    /// The name; none for what no root can be called, so that there is none.
+    /// The name; `None` if no root can have it, so that no root is found.
     #[doc(hidden)]
     fn name(&self) -> Option<Name>;
 
-    /// The name, and where the root was found last, of a key that remembers it.
+    /// The name, and the last place of the root, if the key remembers it.
     #[doc(hidden)]
     fn remembered(&self) -> Option<(&Name, &AtomicUsize)>;
 
@@ -146,7 +146,7 @@ impl<T> RootKey<T> for &RootHandle<T> {
 
 /// A name as it lies on media.
 ///
-/// Errors: one that is empty, too long, or has a zero in it.
+/// Errors: a name that is empty, too long, or contains a zero.
 #[inline]
 pub(crate) fn checked(name: &str) -> Result<Name, Error> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') {

@@ -1,4 +1,4 @@
-//! Names to places of the root table, found without a lock.
+//! Finding the places of roots in the table by their names, without a lock.
 //!
 //! ```text
 //! even     counts changes of names; odd while one goes on
@@ -7,14 +7,14 @@
 //! names    a hash table of places, by their names; linear probing
 //! lanes    one a lane: the places, as bits, that its open transaction has read
 //! ```
-//! What a place holds is read where it lies on media: a name and its reference belong together if the place's version
-//! is even and the same before and after (N1). A name that is not found is not there only if no name changed
-//! meanwhile (N2). Whoever stores holds the table's lock, so there is one at a time.
+//! A place's content is read from media: a name and its reference belong together if the place's version is even and
+//! does not change during the read (N1). A name that is not found is absent only if no name changed meanwhile (N2).
+//! Every writer holds the table's lock, so there is one at a time.
 //!
-//! A transaction keeps what it has read of the table as it is, to its end, as with a lock that it shares: it says so in
-//! its lane's word before it looks whether somebody changes the place, and whoever changes one says that before it
-//! looks at the lanes (N3). Words of lanes are not shared, so that those who read the same root do not wait for each
-//! other's cache line.
+//! A transaction keeps the places that it has read unchanged to its end, as if it shared a lock. It announces a read in
+//! its lane's word before it checks whether another transaction changes the place, and a transaction that changes a
+//! place announces that before it checks the lanes (N3). Lanes do not share words, so readers of the same root do not
+//! contend for a cache line.
 
 use firn_format::reference::RefWord;
 use firn_format::root::{
@@ -34,10 +34,10 @@ const DAMAGED: usize = 1;
 const CHANGING: usize = LINE;
 const VERSIONS: usize = 2 * LINE;
 const NAMES: usize = VERSIONS + MAX_ROOTS;
-/// Twice as many as there are roots, so that searches are short.
+/// Twice the number of roots, so that searches are short.
 const PLACES: usize = 2 * MAX_ROOTS;
 const LANES: usize = NAMES + PLACES;
-/// Bits of an entry that say which place it is of, plus one; the others are those of the name's hash.
+/// Bits of an entry that hold its place, plus one; the others are those of the name's hash.
 const PLACE_MASK: u64 = PLACES as u64 - 1;
 const HOME_SHIFT: u32 = u64::BITS - PLACES.ilog2();
 
@@ -47,14 +47,14 @@ pub(crate) struct RootIndex<M: Medium> {
     lanes: usize,
 }
 
-/// A root that is being stored, and the name that its place had before.
+/// A root that is being stored, with the former name of its place.
 pub(crate) struct Storing {
     place: usize,
     before: Name,
 }
 
 impl Storing {
-    /// Which one it is.
+    /// The root's place.
     pub(crate) fn place(&self) -> usize {
         self.place
     }
@@ -68,7 +68,7 @@ fn hash(name: &Name) -> u64 {
     })
 }
 
-/// Where the search for an entry begins: the top bits of the hash, which the entry has.
+/// Where the search for an entry begins: the top bits of the hash, which are in the entry.
 fn home(entry: u64) -> usize {
     (entry >> HOME_SHIFT) as usize
 }
@@ -95,7 +95,7 @@ fn words_on<M: Medium>(medium: &M, place: usize) -> [u64; ROOT_WORDS] {
     core::array::from_fn(|word| medium.load_u64(name_at(place, word)))
 }
 
-/// The bit that stands for a place.
+/// The bit of a place.
 pub(crate) fn bit(place: usize) -> u64 {
     1 << (place % u64::BITS as usize)
 }
@@ -108,7 +108,7 @@ impl<M: Medium> RootIndex<M> {
         index
     }
 
-    /// Takes in the table as it is on media, while nobody uses it.
+    /// Reads the table from media, while no other thread uses it.
     pub(crate) fn build(&self, medium: &M) {
         let entries = NAMES..NAMES + PLACES;
         entries.for_each(|at| self.words.store(at, 0));
@@ -124,12 +124,12 @@ impl<M: Medium> RootIndex<M> {
         }
     }
 
-    /// Whether there are places whose names are damaged, any of which may be the one that is looked for.
+    /// Whether there are places with damaged names, any of which may be the name in question.
     pub(crate) fn is_damaged(&self) -> bool {
         self.words.load(DAMAGED) != 0
     }
 
-    /// The place of the root `name`, but for those that `own` names.
+    /// The place of the root `name`, ignoring the places in `own`.
     pub(crate) fn place_of(&self, medium: &M, name: &Name, own: &Slots) -> Option<usize> {
         let mut attempt = 0;
         loop {
@@ -180,7 +180,7 @@ impl<M: Medium> RootIndex<M> {
         None
     }
 
-    /// All that a place holds.
+    /// The whole content of a place.
     pub(crate) fn content(&self, medium: &M, place: usize) -> [u64; ROOT_WORDS] {
         self.settled(medium, place, || words_on(medium, place))
     }
@@ -209,38 +209,39 @@ impl<M: Medium> RootIndex<M> {
         }
     }
 
-    /// Says that a lane's transaction reads a place, to its end. Returns whether it may: nobody changes the place.
+    /// Announces that a lane's transaction reads a place, to its end. Returns whether it may: no other transaction
+    /// changes the place.
     #[inline]
     pub(crate) fn hold(&self, medium: &M, lane: usize, place: usize) -> bool {
         let bit = bit(place);
-        // N3: a locked instruction, then the look.
+        // N3: a locked instruction, then the check.
         if medium.keeps(&steps::ROOT_HELD) {
             self.words.fetch_or(LANES + lane * LINE, bit);
         }
         self.words.load(CHANGING) & bit == 0 || medium.leaves_out(&steps::ROOT_CHANGE_HEEDED)
     }
 
-    /// Says that a lane's transaction reads no places but those of `bits`.
+    /// Reduces the places that a lane's transaction reads to those of `bits`.
     pub(crate) fn release(&self, lane: usize, bits: u64) {
         self.words.store(LANES + lane * LINE, bits);
     }
 
-    /// Whether somebody changes what a transaction has read.
+    /// Whether another transaction changes places that this one has read.
     pub(crate) fn is_changing(&self, bits: u64) -> bool {
         self.words.load(CHANGING) & bits != 0
     }
 
-    /// Says that the transaction that holds the table changes places.
+    /// Announces that the transaction that holds the table's lock changes these places.
     pub(crate) fn claim(&self, bits: u64) {
         self.words.fetch_or(CHANGING, bits);
     }
 
-    /// Says that it does not change these.
+    /// Withdraws the announcement for these places.
     pub(crate) fn unclaim(&self, bits: u64) {
         self.words.fetch_and(CHANGING, !bits);
     }
 
-    /// Says that it changes none.
+    /// Withdraws it for all places.
     pub(crate) fn disclaim(&self) {
         self.words.store(CHANGING, 0);
     }
@@ -252,17 +253,17 @@ impl<M: Medium> RootIndex<M> {
             && others.any(|other| self.words.load(LANES + other * LINE) & bits != 0)
     }
 
-    /// Begins to store a place: until [`RootIndex::end`] nobody else reads it.
+    /// Begins to store a place: until [`RootIndex::end`] no other thread reads it.
     pub(crate) fn begin(&self, medium: &M, place: usize) -> Storing {
         let before = name_on(medium, place);
-        // A locked instruction: what is stored next comes later for everybody.
+        // A locked instruction, so that every thread sees the following stores later.
         if medium.keeps(&steps::ROOT_UNTIL_STORED) {
             self.words.fetch_add(VERSIONS + place, 1);
         }
         Storing { place, before }
     }
 
-    /// Takes in what the place holds now.
+    /// Updates the index for the place's new content.
     pub(crate) fn end(&self, medium: &M, storing: &Storing) {
         let Storing { place, before } = storing;
         let now = name_on(medium, *place);
@@ -289,13 +290,13 @@ impl<M: Medium> RootIndex<M> {
         self.words.store(NAMES + at, entry);
     }
 
-    /// Removes an entry, and moves those behind it up that were put there because it was in their way.
+    /// Removes an entry, and moves up the entries behind it that it displaced.
     fn remove(&self, entry: u64) {
         let mut gap = home(entry);
         for _ in 0..PLACES {
             match self.words.load(NAMES + gap) {
                 found if found == entry => break,
-                // One of a damaged name was never there.
+                // A damaged name had no entry.
                 0 => return,
                 _ => gap = (gap + 1) % PLACES,
             }
@@ -318,7 +319,7 @@ impl<M: Medium> RootIndex<M> {
     }
 }
 
-/// What is wrong with a damaged place, as an error.
+/// The damage of a place, as an error.
 pub(crate) fn damage<M: Medium>(medium: &M) -> Result<(), Error> {
     for place in 0..MAX_ROOTS {
         let words = words_on(medium, place);

@@ -3,12 +3,12 @@
 //! ```text
 //! change   storing and removing roots
 //! find     reading them
-//! handle   what a root is found by: a name, or a handle
-//! index    names to places, found without a lock, and who reads which
+//! handle   keys of roots: a name, or a handle
+//! index    names to places, found without a lock, and the readers of each
 //! slots    places, as a set
 //! ```
 //! Guards read the table without a lock. A transaction that has found a root keeps others from changing it, to its end;
-//! one that has found none, or changes one, holds the table's lock.
+//! a transaction that has found none, or changes one, holds the table's lock.
 
 mod change;
 mod find;

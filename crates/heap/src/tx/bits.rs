@@ -5,7 +5,7 @@ use firn_units::VirtAddr;
 
 use crate::tx::changes::Change;
 
-/// The bits of these objects, those of one bitmap word together, in ascending order.
+/// The bits of these objects, merged by bitmap word, in ascending order.
 pub(super) fn by_word(changes: &[Change]) -> Vec<(VirtAddr, u64)> {
     let bit = |change: &Change| {
         (
@@ -26,8 +26,8 @@ pub(super) fn by_word(changes: &[Change]) -> Vec<(VirtAddr, u64)> {
 /// Appends records that set these objects' bits, or clear them: A6, as bits, so that neighbours' transactions do not
 /// collide.
 ///
-/// So compact that what frees objects fits into what the pool keeps free for logs, however many they are: a bit of its
-/// own word takes two words, those of a word three bytes and less for an object of 16, which is the least.
+/// The records are compact enough that any number of frees fits into the log space that the pool keeps free: a lone bit
+/// takes two words, and a word's bits take at most three bytes for each object of the least size.
 pub(super) fn push(records: &mut Vec<u64>, changes: &[Change], set: bool) {
     if !changes.is_empty() {
         Record::push_masks(records, set, &by_word(changes));

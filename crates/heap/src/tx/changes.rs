@@ -1,4 +1,4 @@
-//! What a transaction has done so far.
+//! The changes of a transaction so far.
 
 use firn_format::header::TypeId;
 use firn_units::VirtAddr;
@@ -9,7 +9,7 @@ use crate::locks::LockSet;
 use crate::relocation::Unit;
 use crate::roots::Slots;
 
-/// What a transaction has done so far.
+/// The changes of a transaction so far.
 pub(crate) struct Changes {
     pub(super) writes: WriteSet,
     pub(super) allocated: Vec<Change>,
@@ -17,7 +17,7 @@ pub(crate) struct Changes {
     /// Slots of objects that this transaction allocated and freed.
     pub(super) short_lived: Vec<Slot>,
     pub(super) locks: LockSet,
-    /// Places of the root table that it has stored to.
+    /// Places of the root table to which it has stored.
     pub(super) roots: Slots,
     /// A large object was written at home: its lines need a fence before the entry.
     pub(super) wrote_home: bool,

@@ -1,7 +1,7 @@
 //! The end of a transaction with a redo log, in the order of `docs/protocol.md`.
 //!
-//! A commit is carried out phase by phase. Before [`Commit::write_entry`] nothing has happened but in volatile memory; when
-//! it returns, the transaction is durable, and all that follows repeats what recovery would do.
+//! A commit runs phase by phase. Before [`Commit::write_entry`] only volatile memory has changed; when that returns,
+//! the transaction is durable, and everything after it only repeats what recovery would do.
 
 use firn_format::geometry::{Chunk, Frame, ROOTS};
 use firn_format::lane::{ENTRY_HEADER_WORDS, Record};
@@ -66,9 +66,9 @@ pub(super) struct Commit<'c, M: Medium> {
     tally: &'c mut StatShard,
     /// The log entry: header and payload.
     pub(super) entry: Vec<u64>,
-    /// Frames that came into use since the last commit.
+    /// Frames taken into use since the last commit.
     fresh: Vec<Frame>,
-    /// Where the part of the entry goes that does not fit into its slot.
+    /// Frames for the part of the entry that does not fit into its slot.
     overflow: Vec<FrameRun>,
     slot: FreeSlot,
     done: Committed,
@@ -116,12 +116,12 @@ impl<'c, M: Medium> Commit<'c, M> {
 
     // ---- what the entry says ----
 
-    /// What the transaction stores.
+    /// Logs the words that the transaction stores.
     fn log_words(&mut self) {
         self.changes.writes.emit(&mut self.entry);
     }
 
-    /// A1: an entry names no object in a frame that media calls free. Where a new object is fenced before the entry, so
+    /// A1: an entry names no object in a frame that is free on media. If a new object is fenced before the entry, so
     /// are the frames' words.
     fn log_frames(&mut self) {
         if !self.changes.wrote_home {
@@ -168,9 +168,9 @@ impl<'c, M: Medium> Commit<'c, M> {
 
     // ---- the commit point ----
 
-    /// Takes frames for what does not fit into a slot.
+    /// Takes frames for the part of the entry that does not fit into a slot.
     ///
-    /// Errors: there are none. Everything is as it was before the commit.
+    /// Errors: there are no such frames. Everything is as before the commit.
     fn take_room(&mut self) -> Result<(), Error> {
         let payload = self.entry.len() - ENTRY_HEADER_WORDS;
         match take_overflow(self.inner, self.ring, payload) {
@@ -184,15 +184,14 @@ impl<'c, M: Medium> Commit<'c, M> {
         Ok(())
     }
 
-    /// Waits for a free slot before the commit takes its number, so a transaction in flight never waits.
+    /// Waits for a free slot before the commit takes its LSN, so a transaction in flight never waits.
     fn await_slot(&mut self) {
         let medium = self.medium();
         medium.work(work::LOGGED_WORD * self.entry.len() as u64);
         self.slot = self.inner.redo.free_slot(medium, self.lane, self.ring);
     }
 
-    /// A1 (b): a new object that is not logged, and the frame in which it lies, are durable before an entry that names
-    /// them can be.
+    /// A1 (b): an unlogged new object and its frame are durable before an entry that names them can be.
     fn persist_new_objects(&mut self) {
         if self.changes.wrote_home {
             let medium = self.medium();
@@ -203,7 +202,7 @@ impl<'c, M: Medium> Commit<'c, M> {
         }
     }
 
-    /// R1, R2: takes the number, with all locks held, writes the entry and fences it.
+    /// R1, R2: takes the LSN with all locks held, writes the entry and fences it.
     fn write_entry(&mut self) {
         let (redo, medium) = (&self.inner.redo, self.medium());
         let slot = core::mem::take(&mut self.slot);
@@ -217,7 +216,7 @@ impl<'c, M: Medium> Commit<'c, M> {
 
     // ---- what follows from it ----
 
-    /// M2: while marking goes on, what a stored reference replaces is remembered before it is replaced.
+    /// M2: while marking goes on, the references that stored ones replace are remembered first.
     fn remember_replaced(&mut self) {
         if !self.changes.linked.is_empty() {
             remember_replaced(self.inner, self.changes);
@@ -232,7 +231,7 @@ impl<'c, M: Medium> Commit<'c, M> {
         }
     }
 
-    /// Stores in place. N1: roots come last, when all that they lead to is there.
+    /// Stores in place. N1: roots come last, when everything that they lead to is in place.
     fn apply(&mut self) {
         let (inner, medium) = (self.inner, self.medium());
         let places = self.changes.roots.iter();
@@ -249,14 +248,14 @@ impl<'c, M: Medium> Commit<'c, M> {
         self.changes.locks.end(self.inner);
     }
 
-    /// R5: an applied entry counts until its homes are durable: what follows is written back before this thread's next
-    /// fence.
+    /// R5: an applied entry counts until its homes are durable: the places noted from here on are written back before
+    /// this thread's next fence.
     fn note_entry(&mut self) {
         let (redo, medium) = (&self.inner.redo, self.medium());
         redo.note_applied(medium, self.ring, &self.done);
     }
 
-    /// The places of a transaction's words, lines that follow each other as one.
+    /// The places of a transaction's words; adjacent lines are merged.
     fn note_words(&mut self) {
         let Some(homes) = self.ring.homes(&self.inner.medium) else {
             return;
@@ -275,8 +274,8 @@ impl<'c, M: Medium> Commit<'c, M> {
         let Some(homes) = homes.filter(|_| self.inner.logs_allocation()) else {
             return;
         };
-        // One by one: `extend` passes its state on through memory that was just stored, in other sizes than it is
-        // loaded, and a load waits then until every store in front of it has left for the cache.
+        // One by one: `extend` passes its state through memory that was just stored in other sizes than it is loaded,
+        // and such a load waits until every earlier store has reached the cache.
         for (change, _) in self.changes.bit_changes() {
             let word = (change.slot.place.bitmap_word_at(), WORD_BYTES);
             if homes.last() != Some(&word) {
@@ -325,10 +324,10 @@ impl<'c, M: Medium> Commit<'c, M> {
     }
 }
 
-/// Undoes what an unfinished transaction did to volatile state (R10: there is nothing else).
+/// Undoes an unfinished transaction's changes of volatile state (R10: there are no others).
 pub(super) fn roll_back<M: Medium>(inner: &Inner<M>, state: &mut State) {
     if !inner.medium.is_ours() {
-        // A forked child has nothing to give back to.
+        // A forked child must not give anything back.
         state.changes.short_lived.clear();
         return state.changes.finish(inner);
     }
@@ -363,9 +362,9 @@ impl Changes {
     }
 }
 
-/// Rule M2: while marking goes on, what a stored reference replaces is remembered before it is
-/// replaced. New objects replace nothing: what their slots held before is no reference, or one to what
-/// is long gone, and the marker would take it for damage.
+/// Rule M2: while marking goes on, the references that stored ones replace are remembered first. New objects replace
+/// nothing: the former content of their slots is no reference, or one to an object long gone, which the marker would
+/// take for damage.
 fn remember_replaced<M: Medium>(inner: &Inner<M>, changes: &Changes) {
     let mut new: Vec<Slot> = changes.allocated.iter().map(|change| change.slot).collect();
     new.extend(&changes.short_lived);
@@ -381,8 +380,8 @@ fn remember_replaced<M: Medium>(inner: &Inner<M>, changes: &Changes) {
         .remember(&inner.medium, replaced.filter(|word| !word.is_null()));
 }
 
-/// Drops writes to objects that are freed (A3), and objects that were allocated and freed here,
-/// whose slots are free after the commit.
+/// Drops writes to objects that are freed (A3), and drops objects that were both allocated and freed here, whose slots
+/// are free after the commit.
 ///
 /// Errors: an object was freed twice.
 fn drop_short_lived(changes: &mut Changes) -> Result<(), Error> {
@@ -408,7 +407,7 @@ fn drop_short_lived(changes: &mut Changes) -> Result<(), Error> {
     for change in freed.iter() {
         writes.forget(change.slot.at, change.slot.bytes);
     }
-    // All at once: taking each out of the list would take as long as the list is.
+    // In one pass: removing each from the list would take time in proportion to the list.
     let mut is_own = vec![false; freed.len()];
     allocated.retain(|new| {
         let gone = freed.binary_search_by_key(&new.slot.at, |change| change.slot.at);
@@ -423,8 +422,8 @@ fn drop_short_lived(changes: &mut Changes) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses stores to where neither objects nor roots are: a damaged reference led there. Logged, they
-/// would damage the pool's own tables, or keep recovery from replaying the entry.
+/// Refuses stores outside objects and roots, to which a damaged reference led. If logged, they would damage the pool's
+/// own tables, or keep recovery from replaying the entry.
 fn check_homes<M: Medium>(medium: &M, writes: &WriteSet) -> Result<(), Error> {
     let len = medium.len();
     let is_home = |line: VirtAddr| {

@@ -12,7 +12,7 @@ pub(crate) fn fits_slot(words: usize) -> bool {
     words <= SLOT_PAYLOAD_WORDS
 }
 
-/// Stores an entry whose payload follows at once, or lies in `overflow`.
+/// Stores an entry whose payload follows its header, or lies in `overflow`.
 pub(super) fn store_long<M: Medium>(
     medium: &M,
     at: VirtAddr,
@@ -95,7 +95,7 @@ pub(crate) fn load_payload<M: Medium>(
     Some(covered.split_off(header.extents * 2))
 }
 
-/// Whether the words that an entry's checksum covers are those that it was made of.
+/// Whether the words that an entry's checksum covers are the original ones.
 fn is_whole<M: Medium>(medium: &M, header: EntryHeader, covered: &[u8]) -> bool {
     header.checksum(covered) == header.checksum || medium.leaves_out(&steps::ENTRY_CHECKSUM)
 }

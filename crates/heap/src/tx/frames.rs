@@ -1,5 +1,5 @@
-//! Words of frames that came into use since a session's last commit: they stand in place, and media must have them before
-//! an object in such a frame counts (A1).
+//! The words of frames taken into use since a session's last commit: they are stored in place already, and media must
+//! have them before an object in such a frame counts (A1).
 
 use firn_format::frame::FrameUse;
 use firn_format::geometry::Frame;
@@ -10,8 +10,8 @@ use firn_units::{FRAMES_PER_CHUNK, WORD_BYTES};
 use crate::alloc::Cache;
 use crate::steps;
 
-/// Logs the words of frames that came into use since the last commit. They stand in place already;
-/// but the entry may be evicted whole before its fence, and what it publishes needs its frame (A1).
+/// Logs the words of frames taken into use since the last commit. They are stored in place already, but the whole entry
+/// may be evicted before its fence, and the objects that it publishes need their frames (A1).
 pub(super) fn log_frames<M: Medium>(medium: &M, fresh: &[Frame], entry: &mut Vec<u64>) {
     for &head in fresh {
         each_table_piece(medium, head, |first, count| {
@@ -23,9 +23,9 @@ pub(super) fn log_frames<M: Medium>(medium: &M, fresh: &[Frame], entry: &mut Vec
     }
 }
 
-/// Makes the words of frames durable that came into use since the last commit, before slots in them
-/// are given back without one. The next session to use such a frame publishes objects in it without
-/// logging its words, so they must be durable by then.
+/// Makes the words of frames taken into use since the last commit durable, before slots in them are given back without
+/// a commit. The next session to use such a frame publishes objects in it without logging its words, so they must be
+/// durable by then.
 pub(crate) fn settle_fresh_frames<M: Medium>(medium: &M, cache: &mut Cache) {
     if !cache.fresh.is_empty() {
         if medium.keeps(&steps::PASSED_ON_WRITE_BACK) {
@@ -36,7 +36,7 @@ pub(crate) fn settle_fresh_frames<M: Medium>(medium: &M, cache: &mut Cache) {
     }
 }
 
-/// Writes back the words of frames that came into use since the last commit.
+/// Writes back the words of frames taken into use since the last commit.
 pub(super) fn write_back_frames<M: Medium>(medium: &M, fresh: &[Frame]) {
     each_frame_piece(medium, fresh, |first, count| {
         medium.write_back(first.word_at(), count * WORD_BYTES);
@@ -53,7 +53,7 @@ pub(super) fn each_frame_piece<M: Medium>(
     }
 }
 
-/// Calls `visit` for each stretch of a run's words that lie together: one a chunk.
+/// Calls `visit` for each contiguous stretch of a run's words: one per chunk.
 fn each_table_piece<M: Medium>(medium: &M, head: Frame, mut visit: impl FnMut(Frame, u64)) {
     let at = head.word_at();
     let frames = FrameUse::from_word(medium.load_u64(at), at).map_or(1, FrameUse::frames);

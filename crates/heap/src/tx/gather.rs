@@ -1,9 +1,9 @@
-//! Moving chosen objects together, each alone: the way for a program that names the objects that may move, and all
-//! references to them.
+//! Moves chosen objects together, one by one. For a program that names the objects that may move, and all references to
+//! them.
 //!
-//! A cycle of the collector empties whole runs, and objects that stay would keep theirs. So each object is copied in
-//! a transaction instead, to the foremost free slot that there is for it, and its old slot is freed. Every move brings
-//! an object nearer to the front, so there is an end to it; and the runs at the end of the pool become free.
+//! A cycle of the collector empties whole runs, and runs with objects that stay would not be freed. So this copies each
+//! object in a transaction, to the foremost free slot of its class, and frees its old slot. Every move brings an object
+//! nearer to the front, so the process ends, and the runs at the end of the pool become free.
 
 use core::cmp::Reverse;
 use std::collections::HashMap;
@@ -22,33 +22,33 @@ use crate::object::requested_bytes;
 use crate::operation::State;
 use crate::tx::raw_guard::{RawGuard, is_allocated_on_media};
 
-/// Objects that one transaction moves: as many as its lane's log has room for without frames of its own, which a full
-/// pool may not have.
+/// Objects that one transaction moves: as many as fit into its lane's log without extra frames, which a full pool may
+/// not have.
 const TOGETHER: usize = 32;
 
-/// An object that was moved. Both addresses are the body's.
+/// A moved object. Both addresses are the body's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moved {
-    /// Where it was.
+    /// Its old address.
     pub from: VirtAddr,
-    /// Where it is.
+    /// Its new address.
     pub to: VirtAddr,
-    /// Its bytes.
+    /// Its length in bytes.
     pub len: u64,
 }
 
 /// Objects that are being moved together.
 pub struct Gathering {
-    /// Headers of those that may move, with the runs that they leave; the last in the pool move first.
+    /// Headers of the objects that may move, with the runs that they leave; the last in the pool move first.
     left: Vec<(VirtAddr, Frame, Class)>,
-    /// Runs of each class that had free slots when it began; the foremost are last. `None` once nothing is free in front of
-    /// an object, and so of none that comes later.
+    /// Runs of each class that had free slots at the beginning; the foremost are last. `None` once nothing is free in
+    /// front of an object, and so neither in front of a later one.
     runs: HashMap<Class, Option<Vec<Frame>>>,
 }
 
 impl Gathering {
-    /// Begins to move objects with these bodies, which [`RawGuard::resolve_to_read`] returned. Large ones stay, and what
-    /// lies beside an object that is pinned ([`crate::Pool::pin`]).
+    /// Begins to move objects with these bodies, which [`RawGuard::resolve_to_read`] returned. Large objects stay, and
+    /// so do objects in a run with a pinned one ([`crate::Pool::pin`]).
     ///
     /// Errors: the frame table is damaged.
     pub fn new<M: Medium>(guard: &RawGuard<'_, M>, bodies: &[VirtAddr]) -> Result<Self, Error> {
@@ -78,11 +78,11 @@ impl Gathering {
         Ok(Self { left, runs })
     }
 
-    /// Moves some of them in this transaction. The caller stores where they are wherever the program keeps that, and
-    /// commits. `None` once all have moved that were to, or while the collector moves objects.
+    /// Moves some of them in this transaction. The caller stores their new addresses wherever the program keeps them,
+    /// and commits. `None` once all have moved that can, or while the collector moves objects.
     ///
-    /// Errors: the pool is full, or damaged; the transaction is to be rolled back.
-    /// Crash: the transaction's: all of these are where they were, or all where they went.
+    /// Errors: the pool is full or damaged; roll the transaction back.
+    /// Crash: as the transaction: all of these objects are at their old places, or all at their new ones.
     pub fn step<M: Medium>(&mut self, tx: RawTx<'_, M>) -> Result<Option<Vec<Moved>>, Error> {
         let mut moved = Vec::new();
         if tx.is_in_cycle() {
@@ -130,7 +130,7 @@ impl Gathering {
         }))
     }
 
-    /// Takes the foremost run with free slots into the session's active runs. False if there is none in front of this one.
+    /// Makes the foremost run with free slots active in the session. False if there is none in front of this one.
     fn take_target<M: Medium>(
         &mut self,
         tx: RawTx<'_, M>,
@@ -144,21 +144,21 @@ impl Gathering {
             return Ok(false);
         };
         while let Some(free) = runs {
-            if let Some(target) = allocator.in_hand(medium, cache, class)?
+            if let Some(target) = allocator.active_with_room(medium, cache, class)?
                 && target.0 < source.0
             {
                 return Ok(true);
             }
             let listed = free.last().copied().filter(|run| run.0 < source.0);
             let before = listed.unwrap_or(source);
-            let durable = inner.homes(ring, Homes::RetainedSnapshot);
+            let durable = inner.homes(ring, Homes::Known);
             if allocator.take_new_before(medium, cache, before, class, durable)? {
                 continue;
             }
             match listed {
                 Some(run) => {
                     free.pop();
-                    allocator.take_in_hand(medium, cache, run, class)?;
+                    allocator.make_active(medium, cache, run, class)?;
                 }
                 None => *runs = None,
             }

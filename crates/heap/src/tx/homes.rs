@@ -1,4 +1,4 @@
-//! Allocation waits for homes: what it takes may have been freed by a transaction that recovery replays (A2).
+//! Allocation waits for homes: its slot may have been freed by a transaction that recovery replays (A2).
 
 use firn_format::superblock::LogKind;
 use firn_media::Medium;
@@ -20,31 +20,31 @@ impl<M: Medium> Inner<M> {
             .take(&self.medium, cache, bytes, |which| self.homes(ring, which))
     }
 
-    /// What an allocation asks for. The caller has no number in flight.
+    /// The LSN for which an allocation asks. The caller has no LSN in flight.
     pub(crate) fn homes(&self, ring: &mut redo::Ring, which: Homes) -> u64 {
         let (redo, medium) = (&self.redo, &self.medium);
         match which {
             Homes::Counter => return redo.counter(),
-            Homes::RetainedSnapshot => {}
-            // Frames of logs wait until no entry leads there any more.
+            Homes::Known => {}
+            // Frames of logs wait until no entry needs them any more.
             Homes::Settled if self.allocator.keeps_logs(medium) => {
                 redo.retire(medium, ring);
                 self.end_logs();
             }
-            // Freed frames wait for older homes to become durable: make them so.
+            // Freed frames wait until older homes are durable: settle them.
             Homes::Settled => redo.settle_homes(medium, ring),
         }
         redo.known_durable()
     }
 
-    /// Gives the frames of logs back that recovery will not read.
+    /// Gives back the frames of logs that recovery will not read.
     pub(crate) fn end_logs(&self) {
         self.allocator.end_logs(&self.medium, self.redo.shown());
     }
 
-    /// A2: waits until no entry is replayed any more that may name what lay in a slot before. Whoever is in
-    /// flight waits for nobody, so this ends; the transaction has no number yet. Its own entry, without which
-    /// nobody finds the object, says at least the W that is awaited here.
+    /// A2: waits until recovery replays no entry that may name a slot's former object. Transactions in flight wait for
+    /// no one, so this ends; this transaction has no LSN yet. Its own entry, without which the object cannot be found,
+    /// carries at least the W that is awaited here.
     pub(super) fn await_older_homes(&self, ring: &mut redo::Ring) {
         if self.log != LogKind::Redo {
             return;

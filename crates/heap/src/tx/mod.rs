@@ -49,14 +49,14 @@ pub use savepoint::Savepoint;
 pub(crate) use store::Body;
 pub(crate) use write_set::StoredLines;
 
-/// Leading bytes of a store that are prefetched at most.
+/// At most this many leading bytes of a store are prefetched.
 const EXPECTED_BYTES: u64 = 512;
 
 /// A transaction, passed to its closure. Copy it freely; nothing read through it outlives it.
 pub struct Tx<'t, M: Medium> {
     access: &'t Access<'t, M>,
-    /// Makes the lifetime invariant, so that no two transactions can be given the same one and what
-    /// is read in one cannot be stored in the other.
+    /// Makes the lifetime invariant, so that no two transactions share one, and a reference that was read in one cannot
+    /// be stored in the other.
     only_this: PhantomData<fn(&'t ()) -> &'t ()>,
 }
 
@@ -157,7 +157,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.access.core.state.borrow_mut()
     }
 
-    /// Puts what the transaction stored to a line where it belongs among the bytes from `at`.
+    /// Copies the transaction's stores to a line over the bytes loaded from `at`.
     #[inline(never)]
     fn load_own(self, line: VirtAddr, at: VirtAddr, into: &mut [u8]) {
         let state = self.access.core.state.borrow();
@@ -174,8 +174,8 @@ impl<'t, M: Medium> Tx<'t, M> {
         }
     }
 
-    /// What the transaction stored there. Kept out of the way of the reads that need not ask, as those on
-    /// a search's way down.
+    /// The word that the transaction stored there. Not inlined: most reads, such as those on the way down a search, do
+    /// not need it.
     #[cold]
     #[inline(never)]
     fn own_word(self, at: VirtAddr) -> Option<u64> {
@@ -191,8 +191,8 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.state().changes.writes.store(at, word);
     }
 
-    /// Notes stores, and asks for their lines, which are stored to at commit. They need not have been
-    /// read, and come while the log is written.
+    /// Notes stores, and prefetches their lines, which commit stores to. They need not have been read before; they
+    /// arrive while the log is written.
     #[inline]
     fn note_stores(self, at: VirtAddr, bytes: u64) {
         self.access.core.stored.note(at, bytes);
@@ -204,7 +204,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         }
     }
 
-    /// Stores a reference. While marking goes on, what it replaces is remembered at commit (rule M2).
+    /// Stores a reference. While marking goes on, commit remembers the reference that it replaces (rule M2).
     #[inline]
     pub(crate) fn store_reference(self, at: VirtAddr, word: RefWord) {
         if self.access.core.inner.collector.is_marking() {
@@ -215,8 +215,7 @@ impl<'t, M: Medium> Tx<'t, M> {
 
     /// Takes the lock of a structure for writing, to the transaction's end.
     ///
-    /// Errors: [`Error::Conflict`] if waiting could deadlock; return it, and the transaction starts
-    /// over.
+    /// Errors: [`Error::Conflict`] if waiting could deadlock; return it, and the transaction is run again.
     pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
         self.state()
             .changes
@@ -230,7 +229,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.state().changes.locks.take_roots(inner, Mode::Write)
     }
 
-    /// Notes that a place of the root table, which is held, is stored to.
+    /// Notes a store to a place of the root table, whose lock is held.
     pub(crate) fn change_root(self, place: usize) -> Result<(), Error> {
         let changes = &mut self.state().changes;
         changes.locks.claim_root(&self.access.core.inner, place)?;
@@ -251,10 +250,10 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.alloc_as(type_id, &value)
     }
 
-    /// Allocates an object and stores the first `bytes` bytes of `value` in it. What the object holds
-    /// behind them is undefined until it is stored: room that is neither logged nor written back.
+    /// Allocates an object and stores the first `bytes` bytes of `value` in it. The bytes behind them are undefined
+    /// until they are stored: room that is neither logged nor written back.
     ///
-    /// Panics if a reference may lie behind them, which the collector would follow.
+    /// Panics if a reference, which the collector would follow, may lie in that room.
     ///
     /// Errors: as [`Tx::alloc`].
     pub fn alloc_front<T: Stored>(self, value: T, bytes: u64) -> Result<Obj<'t, T, Self>, Error> {
@@ -284,9 +283,8 @@ impl<'t, M: Medium> Tx<'t, M> {
         })
     }
 
-    /// Allocates an object that holds a copy of `bytes` and nothing else: how long it is its header says
-    /// ([`Obj::checked_len`]). For a program that keeps many small ones, and knows from elsewhere what
-    /// is in them.
+    /// Allocates an object that holds a copy of `bytes` and nothing else; its header says how long it is
+    /// ([`Obj::checked_len`]). For a program that keeps many small ones, and knows from elsewhere what they hold.
     ///
     /// Errors: the pool is full, the object too large.
     pub fn alloc_raw(self, bytes: &[u8]) -> Result<Obj<'t, Raw, Self>, Error> {
@@ -305,7 +303,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.alloc_filled(type_id, bytes, |body| body[0] = len as u64)
     }
 
-    /// A large array of bytes, stored where it stays without another copy.
+    /// A large array of bytes, stored at home without another copy.
     fn alloc_bytes_at_home(self, bytes: &[u8]) -> Result<Obj<'t, Bytes, Self>, Error> {
         let medium = self.medium();
         let len = bytes.len() as u64;
@@ -341,7 +339,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         Ok((slot, ObjectHeader::new(type_id, slot.bytes - bytes)))
     }
 
-    /// Takes a slot, fills the body's words, and puts header and body where they belong.
+    /// Takes a slot, fills the body's words, and stores header and body.
     pub(crate) fn alloc_filled<T>(
         self,
         type_id: TypeId,
@@ -375,7 +373,7 @@ impl<'t, M: Medium> Tx<'t, M> {
                 .writes
                 .store_words(slot.at, &changes.scratch[..stored]);
         } else {
-            // A1 (b): at home, which nothing refers to yet; fenced before the entry is written.
+            // A1 (b): at home, to which nothing refers yet; fenced before the entry is written.
             inner
                 .medium
                 .store_bytes(slot.at, bytemuck::cast_slice(&changes.scratch));
@@ -393,12 +391,12 @@ impl<'t, M: Medium> Tx<'t, M> {
     ///
     /// # Safety
     ///
-    /// When the transaction commits, no reference to the object may remain in the pool, and no
-    /// handle. A reference that does would come to name whatever is allocated there next. Nor may
-    /// another thread go on to exchange fields of the object that it found before: see
-    /// [`Obj::compare_exchange`]. No memory of the process is at risk, only the pool's meaning.
+    /// When the transaction commits, no reference to the object may remain in the pool, and no handle. A remaining
+    /// reference would come to name the next object allocated there. Nor may another thread go on to exchange fields of
+    /// the object that it found before: see [`Obj::compare_exchange`]. No memory of the process is at risk, only the
+    /// meaning of the pool's data.
     ///
-    /// Errors: nothing is allocated there; that it was freed twice the commit says.
+    /// Errors: nothing is allocated there; the commit reports a second free.
     #[allow(
         unsafe_code,
         reason = "unsafe to call for what it asks of the caller; safe inside"
@@ -407,7 +405,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         self.free_at(object.address(), object.header())
     }
 
-    /// Says that an object will be freed, so that what the heap knows of its place is at hand by then. A hint.
+    /// Announces that an object will be freed, to prefetch the allocator's state for its place. A hint.
     #[inline]
     pub fn expect_free<T>(self, object: Obj<'t, T, Self>) {
         let inner = &*self.access.core.inner;
@@ -436,7 +434,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         Ok(())
     }
 
-    /// Makes `object` a root, a new one or instead of another object. See [`View::root`] for what names it.
+    /// Makes `object` a root, under a new name or in place of another object. See [`View::root`] for names.
     ///
     /// Errors: too many roots, a name that is empty or too long; [`Error::Conflict`].
     pub fn set_root<T: Target>(
@@ -455,8 +453,8 @@ impl<'t, M: Medium> Tx<'t, M> {
         roots::remove::<Raw, _>(self, name)
     }
 
-    /// Runs a part of the transaction that may fail by itself: an error rolls back what `part` did
-    /// and leaves the rest.
+    /// Runs a part of the transaction that may fail by itself: an error rolls back the changes of `part` and keeps the
+    /// rest.
     ///
     /// Errors: what `part` returns.
     pub fn nested<R, E>(self, part: impl FnOnce(Self) -> Result<R, E>) -> Result<R, E> {
@@ -466,8 +464,8 @@ impl<'t, M: Medium> Tx<'t, M> {
         Ok(result)
     }
 
-    /// Begins a part of the transaction that can be rolled back by itself. Parts end in the opposite order of
-    /// their beginnings: [`Tx::nested`] sees to that.
+    /// Begins a part of the transaction that can be rolled back by itself. Parts end in the reverse order of their
+    /// beginnings, as [`Tx::nested`] ensures.
     #[doc(hidden)]
     pub fn savepoint(self) -> Savepoint<'t, M> {
         let changes = &mut self.state().changes;

@@ -22,8 +22,8 @@ where
     Ok((result, ticket))
 }
 
-/// A transaction that is open until it is committed or dropped, for programs that cannot pass a closure: those in
-/// other languages. Dropping it rolls back, and ends the operation.
+/// A transaction that is open until it is committed or dropped, for programs in other languages, which cannot pass a
+/// closure. Dropping it rolls back, and ends the operation.
 pub struct OpenTransaction<'s, M: Medium> {
     access: Access<'s, M>,
     done: bool,
@@ -49,7 +49,7 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
         })
     }
 
-    /// What objects are read, stored to and allocated through.
+    /// The transaction, through which objects are read, stored to and allocated.
     ///
     /// # Panics
     ///
@@ -65,18 +65,18 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
 
     /// Commits. Durable on return, with one fence.
     ///
-    /// Errors and crashes: as [`crate::Session::transaction`], but that nothing is started over: after
-    /// [`Error::Conflict`] it is rolled back.
+    /// Errors and crashes: as [`crate::Session::transaction`], but nothing is run again: after [`Error::Conflict`] it
+    /// is rolled back.
     pub fn commit(mut self) -> Result<(), Error> {
         self.commit_in_place()
     }
 
-    /// Commits a transaction in its place: moving it would take longer than the commit itself.
-    /// Whatever is returned, it is over, and to be dropped.
+    /// Commits a transaction in its place, because moving it would take longer than the commit itself. Whatever is
+    /// returned, the transaction is over; drop it.
     ///
     /// # Panics
     ///
-    /// When it is over already.
+    /// If it is over already.
     pub fn commit_in_place(&mut self) -> Result<(), Error> {
         let ticket = self.commit_deferred()?;
         self.access.core.inner.medium.wait_durable(ticket);

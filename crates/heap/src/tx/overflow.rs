@@ -1,4 +1,4 @@
-//! Frames for what a log entry has outside its slot.
+//! Frames for the part of a log entry outside its slot.
 
 use firn_format::lane::MAX_EXTENTS;
 use firn_media::Medium;
@@ -24,7 +24,7 @@ pub(super) fn take_overflow<M: Medium>(
     inner.end_logs();
     let mut left = (words as u64 * WORD_BYTES).div_ceil(FRAME_BYTES);
     let mut piece = left.min(FRAMES_PER_CHUNK);
-    // So small that even if all are, there are not too many.
+    // Large enough that the number of pieces stays within the limit even if all have this size.
     let least = left.div_ceil(MAX_EXTENTS as u64 / 2);
     let (mut reach, mut has_waited) = (Reach::Held, false);
     while left > 0 {
@@ -43,13 +43,13 @@ pub(super) fn take_overflow<M: Medium>(
                 runs.push(run);
                 left -= run.frames;
             }
-            // The space may be in pieces, which serve before the pool grows.
+            // Free space may be in pieces, which serve before the pool grows.
             Err(Error::PoolFull { .. }) if piece > least => piece = (piece / 2).max(least),
             Err(Error::PoolFull { .. }) if reach == Reach::Held => {
                 if has_waited {
                     reach = Reach::Growing;
                 } else {
-                    // So do frames that wait, above all those of logs before this one.
+                    // So do waiting frames, above all those of earlier logs.
                     let homes = &mut |which| inner.homes(ring, which);
                     inner.allocator.give_back_empty(&inner.medium, homes)?;
                     has_waited = true;

@@ -1,4 +1,4 @@
-//! What the crash medium gets wrong in a commit.
+//! The faults that the crash medium plants in a commit.
 
 use firn_format::lane::Record;
 use firn_media::Medium;

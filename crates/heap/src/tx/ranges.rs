@@ -1,19 +1,18 @@
-//! Ranges of addresses, none of which touches another.
+//! Disjoint ranges of addresses, none of which touches another.
 
 use std::collections::BTreeMap;
 
-/// A set of bytes: what a transaction may store to.
+/// A set of bytes: those to which a transaction may store.
 ///
-/// A few ranges lie in a sorted list, which costs no memory of its own from one transaction to the next; many in a
-/// tree.
+/// A few ranges lie in a sorted list, whose memory the next transaction reuses; many lie in a tree.
 #[derive(Default)]
 pub(crate) struct Ranges {
     few: Vec<(u64, u64)>,
-    /// Where each begins and ends; empty while there are few.
+    /// The beginning and end of each; empty while there are few.
     many: BTreeMap<u64, u64>,
 }
 
-/// Ranges in the list.
+/// The most ranges in the list.
 const FEW: usize = 24;
 
 impl Ranges {
@@ -23,7 +22,7 @@ impl Ranges {
 
     pub(crate) fn clear(&mut self) {
         self.few.clear();
-        // Even an empty tree is taken apart.
+        // Clearing even an empty tree takes time.
         if !self.many.is_empty() {
             self.many.clear();
         }
@@ -35,7 +34,7 @@ impl Ranges {
         self.few.iter().copied().chain(many)
     }
 
-    /// The last range that begins at a byte or in front of it.
+    /// The last range that begins at or in front of a byte.
     #[inline]
     fn last_from(&self, start: u64) -> Option<(u64, u64)> {
         if self.many.is_empty() {
@@ -76,7 +75,7 @@ impl Ranges {
         self.many.insert(start, end);
     }
 
-    /// Whether all bytes from `start` to `end` are in it.
+    /// Whether the set contains all bytes from `start` to `end`.
     pub(crate) fn contains(&self, start: u64, end: u64) -> bool {
         start >= end || self.last_from(start).is_some_and(|(_, to)| to >= end)
     }
@@ -97,7 +96,7 @@ impl Ranges {
         self.add(from, to);
     }
 
-    /// Calls `missing` with each part of the bytes from `start` to `end` that is not in it.
+    /// Calls `missing` with each part of the bytes from `start` to `end` that the set lacks.
     pub(crate) fn each_missing(&self, start: u64, end: u64, mut missing: impl FnMut(u64, u64)) {
         let before = self.last_from(start);
         let mut at = before.map_or(start, |(_, to)| to.max(start));

@@ -1,5 +1,5 @@
-//! Operations of programs that read and store in place, through raw addresses, and their transactions, whose
-//! log is [`super::undo`]'s.
+//! Operations of programs that read and store in place, through raw addresses, and their transactions, which use the
+//! log in [`super::undo`].
 
 use core::cell::RefCell;
 use core::marker::PhantomData;
@@ -23,7 +23,7 @@ use crate::tx::raw_changes::Open;
 use crate::tx::raw_guard::{RawGuard, is_allocated_on_media};
 use crate::view::Reading;
 
-/// An undo transaction that stays open until it is ended. Dropped, it is rolled back.
+/// An undo transaction that stays open until it is ended. Dropping it rolls it back.
 pub struct OpenRawTx<'s, M: Medium> {
     /// `None` once it has ended.
     pub(super) guard: Option<RawGuard<'s, M>>,
@@ -54,10 +54,10 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.guard.resolve(at)
     }
 
-    /// Logs what the ranges hold now, under one fence; they may be stored to from then on. What was logged
-    /// before is not logged again.
+    /// Logs the current content of the ranges, under one fence; from then on they may be stored to. Bytes that are
+    /// logged already are not logged again.
     ///
-    /// Errors: a range outside the pool's data; one of an object that is elsewhere ([`RawGuard::resolve`]); a
+    /// Errors: a range outside the pool's data; a range in an object that is elsewhere ([`RawGuard::resolve`]); a
     /// transaction too large, a full pool.
     pub fn log(self, ranges: &[(VirtAddr, u64)]) -> Result<(), Error> {
         let inner = self.inner();
@@ -89,7 +89,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         Ok(())
     }
 
-    /// What the transaction has allocated: the bytes that were asked for.
+    /// The requested length of an object that the transaction has allocated.
     pub fn own_len(self, body: VirtAddr) -> Option<u64> {
         let at = VirtAddr(body.0.wrapping_sub(HEADER_BYTES));
         self.open()
@@ -99,19 +99,18 @@ impl<'t, M: Medium> RawTx<'t, M> {
             .map(|change| change.requested)
     }
 
-    /// Takes in a range that is stored to without a way back: it is made durable by the commit, and an abort
-    /// leaves it.
+    /// Notes a range whose stores cannot be rolled back: the commit makes it durable, and an abort leaves it as it is.
     ///
-    /// Errors: a range outside the pool's data; one of an object that is elsewhere.
+    /// Errors: a range outside the pool's data; a range in an object that is elsewhere.
     pub fn note(self, at: VirtAddr, len: u64) -> Result<(), Error> {
         let range = self.range(at, len)?;
         self.open().borrow_mut().ranges.insert(range.0, range.1);
         Ok(())
     }
 
-    /// Where a range begins and ends.
+    /// The beginning and end of a range.
     ///
-    /// Errors: it is empty, or not in the pool's data; it is of an object that is elsewhere; it goes on behind its
+    /// Errors: it is empty, or not in the pool's data; it lies in an object that is elsewhere; it extends behind its
     /// object while objects are moved.
     fn range(self, at: VirtAddr, len: u64) -> Result<(u64, u64), Error> {
         let medium = &self.inner().medium;
@@ -122,19 +121,19 @@ impl<'t, M: Medium> RawTx<'t, M> {
         if at.0 < ROOTS.0 || end > medium.len() || len == 0 {
             return Err(bad);
         }
-        // Behind its object others may lie that are moved meanwhile: a rollback would store over their copies.
+        // Other objects may lie behind it that are moved meanwhile: a rollback would store over their copies.
         let moves = self.guard.access.cycle.is_some() && Frame::holding(at).chunk().is_data();
         if moves && end_of_slot(medium, at).is_none_or(|last| end > last.0) {
             return Err(bad);
         }
-        // Rule 9: what recovery restores lies in a copy that counts.
+        // Rule 9: bytes that recovery restores lie in a copy that counts.
         match self.resolve(at) == at {
             true => Ok((at.0, end)),
             false => Err(Error::NotAllocated { at: at.0 }),
         }
     }
 
-    /// Stores `bytes` at `at`, in place, and no byte beside them.
+    /// Stores `bytes` at `at`, in place, and no neighbouring byte.
     ///
     /// Errors: [`Error::NotLogged`] if the range was not logged before.
     pub fn store(self, at: VirtAddr, bytes: &[u8]) -> Result<(), Error> {
@@ -189,7 +188,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.guard.access.core
     }
 
-    /// Whether objects are being moved meanwhile.
+    /// Whether objects are being moved.
     pub(super) fn is_in_cycle(self) -> bool {
         self.guard.access.cycle.is_some()
     }
@@ -216,7 +215,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         let slot = inner.allocator.locate(&inner.medium, at)?;
         let mut open = self.open().borrow_mut();
         let twice = open.freed.find(at).is_some();
-        // The bits on media are exact in an explicit pool; what the transaction itself has allocated has none yet.
+        // The bits on media are exact in an explicit pool; objects of this transaction have none yet.
         let is_own = || open.allocated.find(at).is_some();
         let is_there = match inner.logs_allocation() {
             true => is_allocated_on_media(&inner.medium, slot.place) || is_own(),
@@ -262,7 +261,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         open.locks.take_roots(self.inner(), Mode::Write)
     }
 
-    /// Says that a place of the root table, which is held, is stored to: others wait for what it holds at the end.
+    /// Notes a store to a place of the root table, whose lock is held: other threads wait for the final content.
     pub(crate) fn change_root(self, place: usize) {
         let inner = self.inner();
         let mut open = self.open().borrow_mut();
@@ -293,7 +292,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         {
             return Ok(());
         }
-        // The log says how to go back.
+        // The log records how to undo it.
         open.save_allocated_bits();
         let Open { log, freed, .. } = &mut *open;
         log.save_bits(&freed.changes, true);
@@ -319,7 +318,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
     fn roll_back(self) {
         let inner = self.inner();
         if !inner.medium.is_ours() {
-            // A forked child restores nothing: the log and what it names are its parent's.
+            // A forked child restores nothing: the log and the objects that it names are its parent's.
             let mut open = self.open().borrow_mut();
             open.locks.release(inner);
             return open.clear();
@@ -339,14 +338,14 @@ impl<'t, M: Medium> RawTx<'t, M> {
         self.give_back();
     }
 
-    /// Gives its locks and the space of its log back, and what it noted to the session's next one.
+    /// Gives back its locks and its log's space, and leaves its buffers to the session's next transaction.
     fn give_back(self) {
         let inner = self.inner();
         let mut open = self.open().borrow_mut();
         for root in core::mem::take(&mut open.roots) {
             inner.roots.end(&inner.medium, &root);
         }
-        // Nobody starts it over.
+        // No one runs it again.
         open.locks.end(inner);
         open.log.give_space_back(inner);
         open.clear();
@@ -354,7 +353,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
 }
 
 impl<'s, M: Medium> OpenRawTx<'s, M> {
-    /// The transaction, for what is done in it.
+    /// The transaction, for the work inside it.
     pub fn tx(&self) -> RawTx<'_, M> {
         RawTx {
             guard: self.guard(),
@@ -362,14 +361,14 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
         }
     }
 
-    /// The operation that the transaction is in.
+    /// The operation that contains the transaction.
     pub fn guard(&self) -> &RawGuard<'s, M> {
         self.guard.as_ref().expect("it has not ended")
     }
 
-    /// Commits, and goes on with the operation. Durable on return.
+    /// Commits, and continues the operation. Durable on return.
     ///
-    /// Errors: what it allocated and freed cannot be logged; it is rolled back, and the operation has ended.
+    /// Errors: its allocations and frees cannot be logged; it is rolled back, and the operation has ended.
     pub fn commit(mut self) -> Result<RawGuard<'s, M>, Error> {
         let tx = self.tx();
         let inner = tx.inner();
@@ -379,8 +378,8 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
             let open = tx.open().borrow();
             count_all(inner, &mut state.tally, &open.allocated.changes, sign);
         };
-        // In front of the fences: the count is a locked instruction, which would wait for the last of them, and what
-        // the program does next need not.
+        // Before the fences: the count is a locked instruction, which would wait for the last of them; the program's
+        // next work need not.
         count_allocated(&mut state, 1);
         if let Err(error) = tx.commit_bits() {
             count_allocated(&mut state, -1);
@@ -411,7 +410,7 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
         Ok(self.guard.take().expect("it has not ended"))
     }
 
-    /// Restores what the ranges held that were logged, and goes on with the operation.
+    /// Restores the old content of the logged ranges, and continues the operation.
     pub fn roll_back(mut self) -> RawGuard<'s, M> {
         self.tx().roll_back();
         self.guard.take().expect("it has not ended")

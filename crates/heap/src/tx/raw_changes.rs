@@ -1,4 +1,4 @@
-//! What an undo transaction has done so far.
+//! The changes of an undo transaction so far.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use crate::inner::Inner;
 use crate::locks::LockSet;
 use crate::roots::{Slots, Storing};
 
-/// What an open transaction has done.
+/// The changes of an open transaction.
 #[derive(Default)]
 pub(crate) struct Open {
     pub(super) log: Log,
-    /// What may be stored to, and is written back at commit.
+    /// Ranges that may be stored to, and are written back at commit.
     pub(super) ranges: Ranges,
     pub(super) allocated: Listed,
-    /// Of those allocated, how many have in the log how their bits go back.
+    /// How many of those allocated have the undoing of their bits in the log.
     pub(super) logged: usize,
     pub(super) freed: Listed,
     pub(super) locks: LockSet,
-    /// Places of the root table that it has stored to, which nobody else reads until it ends.
+    /// Places of the root table to which it has stored; other threads do not read them until it ends.
     pub(super) roots: Vec<Storing>,
 }
 
-/// Changes in the order in which they were made, found by their slots.
+/// Changes in the order in which they were made, with a search by slot.
 #[derive(Default)]
 pub(super) struct Listed {
     pub(super) changes: Vec<Change>,
-    /// Where in the list each is, once it is long.
+    /// The position of each in the list, once it is long.
     pub(super) places: BTreeMap<VirtAddr, usize>,
 }
 
-/// Changes that are looked through one by one.
+/// Up to this many changes are searched one by one.
 const FEW: usize = 16;
 
 impl Listed {
@@ -59,7 +59,7 @@ impl Listed {
 
     pub(super) fn clear(&mut self) {
         self.changes.clear();
-        // Even an empty tree is taken apart.
+        // Clearing even an empty tree takes time.
         if !self.places.is_empty() {
             self.places.clear();
         }
@@ -76,7 +76,7 @@ impl Open {
         self.freed.clear();
     }
 
-    /// Places of the root table that it has stored to.
+    /// Places of the root table to which it has stored.
     pub(crate) fn own_roots(&self) -> Slots {
         let mut own = Slots::default();
         self.roots.iter().for_each(|root| own.insert(root.place()));
@@ -88,14 +88,14 @@ impl Open {
         !self.roots.is_empty()
     }
 
-    /// Takes in how the bits go back of what was allocated since this was called last, to be logged with the next
-    /// batch. Until then they are as they go back to.
+    /// Records, for the next batch, how to undo the bits of objects allocated since the last call. Until that batch is
+    /// logged, the bits keep their old values.
     pub(super) fn save_allocated_bits(&mut self) {
         let new = &self.allocated.changes[self.logged..];
         self.log.save_bits(new, false);
     }
 
-    /// Makes a batch of what was taken in.
+    /// Logs the records as a batch.
     ///
     /// Errors: as [`Log::append`].
     pub(super) fn append<M: Medium>(&mut self, inner: &Inner<M>) -> Result<(), Error> {

@@ -18,8 +18,8 @@ use crate::session::Session;
 use crate::view::Reading;
 use crate::walk::next_allocated;
 
-/// An operation of a program that reads and stores in place, through raw addresses. Those that it gets from
-/// [`RawGuard::resolve`] hold until it ends.
+/// An operation of a program that reads and stores in place, through raw addresses. Addresses from
+/// [`RawGuard::resolve`] are valid until it ends.
 pub struct RawGuard<'s, M: Medium> {
     pub(super) access: Access<'s, M>,
     pub(super) kept: Ref<'s, RetainedSnapshot>,
@@ -48,10 +48,10 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         Reading::new(&self.access)
     }
 
-    /// Translates an address into a living object, obtained at any time since the pool was opened, to where that byte is
-    /// now. The program may store there until the operation ends. Any other address is returned as it is.
+    /// Translates an address into a living object, obtained at any time since the pool was opened, to the byte's
+    /// current address. The program may store there until the operation ends. Any other address is returned unchanged.
     ///
-    /// Issues one fence at most, if this is the first store to an object that is being moved (rule 9: the heap does not see
+    /// Issues at most one fence, for the first store to an object that is being moved (rule 9: the heap does not see
     /// the store, so the copy must count before it). A store is durable after the thread's next fence, as always.
     pub fn resolve(&self, at: VirtAddr) -> VirtAddr {
         let at = self.kept.resolve(at);
@@ -66,7 +66,7 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         }
     }
 
-    /// Translates an address as [`RawGuard::resolve`] does, for reads alone.
+    /// Translates an address as [`RawGuard::resolve`] does, but only for reads.
     pub fn resolve_to_read(&self, at: VirtAddr) -> VirtAddr {
         let at = self.kept.resolve(at);
         match &self.access.cycle {
@@ -78,9 +78,9 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         }
     }
 
-    /// The object whose body is at `body`, which [`RawGuard::resolve`] returned: the number of its type, and the
-    /// bytes that the program asked for. `None` if none is allocated there. What the open transaction has
-    /// allocated is not there yet.
+    /// The object whose body is at `body`, as returned by [`RawGuard::resolve`]: the number of its type, and its
+    /// requested length in bytes. `None` if none is allocated there; allocations of the open transaction do not count
+    /// yet.
     ///
     /// Errors: the object's header is damaged.
     pub fn object(&self, body: VirtAddr) -> Result<Option<(TypeId, u64)>, Error> {
@@ -101,9 +101,9 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         }
     }
 
-    /// The body of the next object behind `body` by address, or of the first from there on, in an explicit
-    /// pool. Takes time in the free space between. What the open transaction has allocated or freed counts as it
-    /// was before.
+    /// In an explicit pool: the body of the next object by address, which begins behind `body`, whether or not an
+    /// object is there. Takes time in proportion to the free space between. Allocations and frees of the open
+    /// transaction do not count yet.
     ///
     /// Errors: the frame table is damaged.
     pub fn next_object(&self, body: VirtAddr) -> Result<Option<VirtAddr>, Error> {
@@ -112,7 +112,7 @@ impl<'s, M: Medium> RawGuard<'s, M> {
         Ok(found.map(|slot| self.resolve_to_read(slot.at + HEADER_BYTES)))
     }
 
-    /// Begins a transaction within the operation: addresses that the program has go on to hold.
+    /// Begins a transaction within the operation; the program's addresses stay valid.
     ///
     /// Errors: the lane's log is damaged; the operation has ended then.
     pub fn begin(self) -> Result<OpenRawTx<'s, M>, Error> {
@@ -134,7 +134,7 @@ impl<M: Medium> Session<M> {
     /// Runs an undo transaction: commits if `body` returns `Ok`, restores the old contents if it
     /// returns `Err` or panics. Durable on return.
     ///
-    /// Errors: what `body` returns; the pool was not opened with an undo log.
+    /// Errors: the errors of `body`; the pool was not opened with an undo log.
     /// Crash: before the last fence the old contents are restored by recovery.
     pub fn raw_transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
     where
@@ -150,7 +150,7 @@ impl<M: Medium> Session<M> {
 
     /// Begins an operation of a program that reads and stores in place.
     ///
-    /// Errors: the pool is only read, or was not opened with an undo log.
+    /// Errors: the pool is read only, or was not opened with an undo log.
     #[inline]
     pub fn raw_guard(&mut self) -> Result<RawGuard<'_, M>, Error> {
         self.check_raw()?;

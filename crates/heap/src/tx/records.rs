@@ -1,4 +1,4 @@
-//! Storing what log records say, when entries are replayed and batches are undone.
+//! Storing the content of log records, when entries are replayed and batches are undone.
 
 use firn_format::geometry;
 use firn_format::lane::Record;
@@ -8,10 +8,10 @@ use firn_units::{VirtAddr, WORD_BYTES};
 use crate::error::Error;
 use crate::steps;
 
-/// Numbers that recovery leaves for transactions to come; a header beyond is damaged.
+/// LSNs that recovery leaves for later transactions; a header beyond them is damaged.
 pub(crate) const HEADROOM: u64 = 1 << 40;
 
-/// Stores what a record says and writes it back.
+/// Carries out a record, and writes its stores back.
 pub(crate) fn apply<M: Medium>(medium: &M, record: &Record<'_>) -> Result<(), Error> {
     let (home, len) = record.home();
     if home < geometry::ROOTS || home.0.checked_add(len).is_none_or(|end| end > medium.len()) {
@@ -41,7 +41,7 @@ pub(crate) fn apply<M: Medium>(medium: &M, record: &Record<'_>) -> Result<(), Er
                 medium.update_bits(at + word * WORD_BYTES, set, clear);
             }
         }
-        // The words hold what lay beside the bytes, too, which was another thread's: not one of these is stored.
+        // The words also hold bytes beside the range, which belonged to another thread: none of those is stored.
         Record::Bytes { at, len, words } => {
             let lead = (at.0 % WORD_BYTES) as usize;
             let held: &[u8] = bytemuck::cast_slice(words);

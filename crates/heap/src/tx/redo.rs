@@ -4,8 +4,8 @@
 //! values are stored in place, and the entry is retired when they are durable at home. The rules
 //! R1 to R12 are those of `docs/protocol.md`; each step below names the one that it keeps.
 //!
-//! Volatile state of a slot, one word: `lsn << 2 | state`. A lower bound of the number, then the
-//! number in flight, then applied (stored in place), then durable (at home).
+//! Volatile state of a slot, one word: `lsn << 2 | state`. First a lower bound of the LSN, then the LSN in flight, then
+//! applied (stored in place), then durable (at home).
 
 use firn_format::geometry;
 use firn_format::lane::{ENTRY_HEADER_WORDS, EntryHeader, LANES, Record, SLOTS, slot_at};
@@ -22,9 +22,9 @@ const APPLIED: u64 = 2;
 const DURABLE: u64 = 3;
 const STATE_MASK: u64 = 3;
 
-/// Next number to give out.
+/// The next LSN.
 const NEXT_LSN: usize = 0;
-/// Numbers below are known to be durable at home.
+/// LSNs below this are known to be durable at home.
 const DURABLE_LSN: usize = 8;
 /// The highest W that a durable entry or `W_pool` carries.
 const PUBLISHED_LSN: usize = 16;
@@ -35,9 +35,9 @@ const SHARED_WORDS: usize = 32;
 /// Every `SCAN_EVERY`th entry of a lane recomputes W; the others reuse it, because recomputing loads cache lines of every
 /// other session. A stale W is conservative.
 const SCAN_EVERY: usize = SLOTS / 2;
-/// A session adopts others' homes if the slot this many turns ahead is not reusable yet. When it writes entry n,
-/// its last W comes from entry n - SCAN_EVERY or later, and all but the last entry before that one were durable.
-/// So, without other sessions, entries before n - SCAN_EVERY - 1 are reusable.
+/// A session helps others' homes if the slot this many turns ahead is not reusable yet. When it writes entry n, its
+/// last W comes from entry n - SCAN_EVERY or later, and all but the last entry before that one were durable. So,
+/// without other sessions, entries before n - SCAN_EVERY - 1 are reusable.
 const HELP_AHEAD: usize = SLOTS - SCAN_EVERY - 2;
 
 /// The lanes' volatile side.
@@ -50,40 +50,40 @@ pub(crate) struct RedoLog<M: Medium> {
 #[derive(Default)]
 pub(crate) struct Ring {
     next: usize,
-    /// Own applied entries whose homes are written back just before this thread's next fence.
+    /// Own applied entries whose homes will be written back just before this thread's next fence.
     pending: Vec<(usize, u64)>,
     /// These homes: first byte and length.
     homes: Vec<(VirtAddr, u64)>,
-    /// Further applied entries whose homes this thread wrote back since its last fence.
+    /// Other applied entries whose homes this thread wrote back since its last fence.
     helped: Vec<(usize, u64)>,
-    /// The last number that this ring was given.
+    /// The last LSN that this ring was given.
     last: u64,
-    /// Whether others' homes were made durable since W was looked for.
+    /// Whether others' homes were made durable since the last scan for W.
     has_helped: bool,
 }
 
-/// A slot that may be written.
+/// A slot that may be overwritten.
 #[derive(Default)]
 pub(crate) struct FreeSlot(usize);
 
 impl Ring {
-    /// Forgets which homes are to be written back or were: another thread may go on with the ring,
-    /// and its fence does not cover this one's write-backs. Whoever adopts the entries does both.
+    /// Forgets which homes were, or are to be, written back: another thread may take over the ring, and its fence does
+    /// not cover this one's write-backs. The session that helps the entries does both.
     pub(crate) fn detach(&mut self) {
         self.pending.clear();
         self.homes.clear();
         self.helped.clear();
     }
 
-    /// Where to note the homes of the entry that was noted last; `None` where nothing is written back.
+    /// Where to note the homes of the last noted entry; `None` where nothing is written back.
     pub(crate) fn homes<M: Medium>(&mut self, medium: &M) -> Option<&mut Vec<(VirtAddr, u64)>> {
         medium.domain().needs_flush().then_some(&mut self.homes)
     }
 
     /// Writes back the homes of this ring's own applied entries.
     ///
-    /// As late as this, because a locked instruction waits for write-backs as a fence does: issued
-    /// right after the in-place stores, they would hold up the next operation's first exchange.
+    /// This late, because a locked instruction waits for write-backs as a fence does: issued right after the in-place
+    /// stores, they would delay the next operation's first exchange.
     #[inline]
     fn write_back_pending<M: Medium>(&mut self, medium: &M) {
         for (at, len) in self.homes.drain(..) {
@@ -110,19 +110,19 @@ impl<M: Medium> RedoLog<M> {
         self.raise(ACTIVE, lane as u64 + 1);
     }
 
-    /// The next number; every number given out so far is below it.
+    /// The next LSN; every LSN given out so far is below it.
     #[inline]
     pub(crate) fn counter(&self) -> u64 {
         self.shared.load(NEXT_LSN)
     }
 
-    /// All numbers below are known to be durable at home.
+    /// All LSNs below this are known to be durable at home.
     #[inline]
     pub(crate) fn known_durable(&self) -> u64 {
         self.shared.load(DURABLE_LSN)
     }
 
-    /// The highest W that media is known to carry: recovery reads no entry of a number below.
+    /// The highest W known to be on media: recovery reads no entry with a lower LSN.
     pub(crate) fn shown(&self) -> u64 {
         self.shared.load(PUBLISHED_LSN)
     }
@@ -142,8 +142,8 @@ impl<M: Medium> RedoLog<M> {
     /// Notes that a durable entry, or `W_pool`, carries `watermark`.
     #[inline]
     fn show(&self, watermark: u64) {
-        // Two sessions may pass each other here and the lower number stay. What each says is true, a
-        // lower one only says less; so this need not be locked.
+        // Two sessions may race here and the lower W remain. Both are true and a lower one is merely conservative, so
+        // this needs no lock.
         if self.shared.load(PUBLISHED_LSN) < watermark {
             self.shared.store(PUBLISHED_LSN, watermark);
         }
@@ -159,13 +159,13 @@ impl<M: Medium> RedoLog<M> {
         }
     }
 
-    /// The W of R4: the least number that may not be durable at home. The caller read `bound` from
-    /// the counter, or took it as its own number, before.
+    /// The W of R4: the least LSN that may not be durable at home. Before the call, the caller read `bound` from the
+    /// counter, or took it as its own LSN.
     fn scan(&self, medium: &M, bound: u64) -> u64 {
         self.know(self.least_open(medium, bound))
     }
 
-    /// The least number that may not be durable at home, of those in the slots and `bound`.
+    /// The least LSN that may not be durable at home, of those in the slots and `bound`.
     fn least_open(&self, medium: &M, bound: u64) -> u64 {
         let mut least = bound;
         self.each_open_slot(|_, word| {
@@ -176,10 +176,10 @@ impl<M: Medium> RedoLog<M> {
         least
     }
 
-    /// Notes that every number below `least` is durable at home; what is known then.
+    /// Notes that every LSN below `least` is durable at home; returns the durable LSN that is then known.
     fn know(&self, least: u64) -> u64 {
-        // A lower bound may lie below what is known already. What was known stays true, and A2 needs
-        // an entry's W to be at least what was known when its objects were allocated.
+        // A lower bound may lie below the known durable LSN. That stays true, and A2 needs an entry's W to be at least
+        // the one that was known when its objects were allocated.
         let least = least.max(self.known_durable());
         self.raise(DURABLE_LSN, least);
         least
@@ -188,30 +188,30 @@ impl<M: Medium> RedoLog<M> {
     #[inline]
     fn is_reusable(&self, medium: &M, index: usize) -> bool {
         let word = self.slots.load(index);
-        // R8: durable at home, and a W above it is durable. An entry's own W is at most its number,
-        // so a W above it is always another's.
+        // R8: durable at home, and a W above it is durable. An entry's own W is at most its LSN, so a W above it always
+        // comes from another entry.
         let is_hidden = || self.shared.load(PUBLISHED_LSN) > word >> 2;
         word == 0
             || word & STATE_MASK == DURABLE
                 && (is_hidden() || medium.leaves_out(&steps::W_BEFORE_REUSE))
     }
 
-    /// Waits until the lane's next slot may be overwritten. Must be called before a number is taken,
-    /// so that whoever is in flight never waits and waiting always ends.
+    /// Waits until the lane's next slot may be overwritten. Must be called before an LSN is taken, so that no session
+    /// waits with one in flight, and waiting always ends.
     pub(crate) fn free_slot(&self, medium: &M, lane: usize, ring: &mut Ring) -> FreeSlot {
         let slot = ring.next;
         let index = lane * SLOTS + slot;
         if !self.is_reusable(medium, lane * SLOTS + (slot + HELP_AHEAD) % SLOTS) {
-            // R9, early enough that one's own next fence covers it: an idle thread's applied
-            // entries would otherwise pin W until the ring is full.
+            // R9, early enough that the session's own next fence covers it: an idle thread's applied entries would
+            // otherwise pin W until the ring is full.
             self.help(medium, ring);
         }
         self.retire_until(medium, ring, || self.is_reusable(medium, index));
         FreeSlot(slot)
     }
 
-    /// Waits until recovery will not replay entries below `bound` (R13). The caller has no number in
-    /// flight, so waiting always ends.
+    /// Waits until recovery will not replay entries below `bound` (R13). The caller has no LSN in flight, so waiting
+    /// always ends.
     pub(crate) fn retire_below(&self, medium: &M, ring: &mut Ring, bound: u64) {
         self.retire_until(medium, ring, || self.shared.load(PUBLISHED_LSN) >= bound);
     }
@@ -227,7 +227,7 @@ impl<M: Medium> RedoLog<M> {
         }
     }
 
-    /// Writes back the homes of every applied entry but this ring's own pending ones (R9).
+    /// Writes back the homes of every applied entry except this ring's own pending ones (R9).
     fn help(&self, medium: &M, ring: &mut Ring) {
         if medium.leaves_out(&steps::ADOPTION) {
             return;
@@ -243,16 +243,16 @@ impl<M: Medium> RedoLog<M> {
                 ring.helped.push((index, word));
             }
         }
-        // R5, R9: nothing is durable yet that was written back just now.
+        // R5, R9: the homes written back just now are not durable yet.
         if medium.leaves_out(&steps::ADOPTED_AFTER_FENCE) {
             self.fenced_helped(ring);
         }
     }
 
-    /// After a fence: what was written back before it is durable (R5, R9).
+    /// After a fence: the earlier write-backs are durable (R5, R9).
     fn fenced(&self, ring: &mut Ring) {
         for (index, word) in ring.pending.drain(..) {
-            // The slot is this session's: nobody else makes more of it than durable.
+            // The slot is this session's: no other session takes it beyond durable.
             self.slots.store(index, word & !STATE_MASK | DURABLE);
         }
         self.fenced_helped(ring);
@@ -261,7 +261,7 @@ impl<M: Medium> RedoLog<M> {
     fn fenced_helped(&self, ring: &mut Ring) {
         ring.has_helped |= !ring.helped.is_empty();
         for (index, word) in ring.helped.drain(..) {
-            // Fails where someone else marked it, and where its slot has moved on since.
+            // Fails if another session marked the slot, or reused it since.
             let _ = self
                 .slots
                 .compare_exchange(index, word, word & !STATE_MASK | DURABLE);
@@ -277,9 +277,9 @@ impl<M: Medium> RedoLog<M> {
         self.show(least);
     }
 
-    /// Writes a `W_pool` back that is at least what is known to be durable at home: after the caller's next
-    /// fence recovery stores nothing of these numbers again. Returns what to tell [`RedoLog::hidden`] then;
-    /// `None` if media says so already.
+    /// Writes back a `W_pool` that is at least the known durable LSN: after the caller's next fence recovery stores
+    /// nothing of lower LSNs again. Returns the LSN to pass to [`RedoLog::hidden`] then; `None` if media has it
+    /// already.
     pub(crate) fn publish_durable(&self, medium: &M) -> Option<u64> {
         let known = self.known_durable();
         if self.shared.load(PUBLISHED_LSN) >= known {
@@ -290,12 +290,12 @@ impl<M: Medium> RedoLog<M> {
         Some(known)
     }
 
-    /// The fence after [`RedoLog::publish_durable`] is over.
+    /// Notes that the fence after [`RedoLog::publish_durable`] is over.
     pub(crate) fn hidden(&self, known: u64) {
         self.show(known);
     }
 
-    /// Stores `least` in `W_pool`, unless more stands there. Everything below is durable at home.
+    /// Stores `least` in `W_pool`, unless a higher value is there. Everything below is durable at home.
     fn raise_pool(&self, medium: &M, least: u64) {
         let mut word = medium.load_u64(geometry::WATERMARK);
         while Seal::Watermark.open(word).is_none_or(|old| old < least) {
@@ -310,7 +310,7 @@ impl<M: Medium> RedoLog<M> {
         }
     }
 
-    /// Makes every applied home durable: one fence. Raises what is known.
+    /// Makes every applied home durable: one fence. Raises the known durable LSN.
     pub(crate) fn settle_homes(&self, medium: &M, ring: &mut Ring) {
         self.help(medium, ring);
         ring.write_back_pending(medium);
@@ -319,9 +319,8 @@ impl<M: Medium> RedoLog<M> {
         self.scan(medium, self.counter());
     }
 
-    /// Writes the entry and makes it durable: the commit point. `entry` has room for the header in
-    /// front. All write locks are held (R2); the homes are stored by the caller, who then calls
-    /// [`RedoLog::applied`].
+    /// Writes the entry and makes it durable: the commit point. `entry` has room for the header in front. All write
+    /// locks are held (R2). The caller stores the homes, then calls [`RedoLog::applied`].
     pub(crate) fn commit(
         &self,
         medium: &M,
@@ -336,15 +335,15 @@ impl<M: Medium> RedoLog<M> {
         let early = medium
             .leaves_out(&steps::SCAN_AFTER_NUMBER)
             .then(|| self.least_open(medium, u64::MAX));
-        // R4: the lower bound is visible before the number is taken (the addition is locked). Any number
-        // given out before is one; one's own costs no look at the counter.
+        // R4: the lower bound is visible before the LSN is taken (the addition is locked). Any LSN given out before
+        // serves; the session's own needs no look at the counter.
         if medium.keeps(&steps::LOWER_BOUND) {
             self.slots.store(index, ring.last << 2 | IN_FLIGHT);
         }
         let lsn = self.shared.fetch_add(NEXT_LSN, 1);
         self.slots.store(index, lsn << 2 | IN_FLIGHT);
         ring.last = lsn;
-        // R5: homes that this commit's own fence covers do not count for its W.
+        // R5: homes that only this commit's own fence covers do not count for its W.
         if medium.leaves_out(&steps::OWN_HOMES_AFTER_FENCE) {
             self.fenced(ring);
         }
@@ -381,7 +380,7 @@ impl<M: Medium> RedoLog<M> {
         Committed { index, lsn }
     }
 
-    /// The homes hold the values; locks may go. Whoever sees the slot applied may help it.
+    /// The homes hold the values; the locks may go. Any session that sees the slot applied may help it.
     #[inline]
     pub(crate) fn applied(&self, medium: &M, done: &Committed) {
         let state = if medium.domain().needs_flush() {
@@ -407,8 +406,8 @@ pub(crate) struct Committed {
     pub(crate) lsn: u64,
 }
 
-/// Writes back the homes of the entry `lsn` in a slot. False if the slot holds another by now; then
-/// nothing may be concluded.
+/// Writes back the homes of the entry `lsn` in a slot. False if the slot holds another entry by now; then nothing may
+/// be concluded.
 fn write_back_homes<M: Medium>(medium: &M, lane: usize, slot: usize, lsn: u64) -> bool {
     let at = slot_at(lane, slot);
     let header = load_header(medium, at);

@@ -17,7 +17,7 @@ pub struct Savepoint<'t, M: Medium> {
 }
 
 impl<M: Medium> Savepoint<'_, M> {
-    /// Leaves what the part did to the transaction.
+    /// Keeps the part's changes.
     pub fn keep(mut self) {
         self.mark = None;
         self.core.state.borrow_mut().changes.writes.keep();

@@ -1,4 +1,4 @@
-//! Objects that came and went with a transaction: they are counted, and slots are free again.
+//! Objects that came and went with a transaction: counting them, and freeing their slots.
 
 use firn_media::Medium;
 
@@ -36,10 +36,10 @@ pub(super) fn count_all<M: Medium>(
     }
 }
 
-/// Makes freed slots free, those of one bitmap word together.
+/// Frees slots, those of one bitmap word together.
 pub(super) fn release_all<M: Medium>(inner: &Inner<M>, freed: &[Change]) {
     if inner.collector.defers_frees() && !freed.is_empty() {
-        // M7: who marks, or heals references, may still look at these slots.
+        // M7: the marker or the healer may still look at these slots.
         inner
             .collector
             .defer(&inner.medium, freed.iter().map(|c| c.slot.place));
@@ -56,7 +56,7 @@ pub(super) fn release_all<M: Medium>(inner: &Inner<M>, freed: &[Change]) {
     }
 }
 
-/// Makes a slot free again that no committed transaction has used.
+/// Frees a slot that no committed transaction has used.
 pub(super) fn return_slot<M: Medium>(inner: &Inner<M>, slot: Slot) {
     // The chunk's state was read when the slot was taken, so this cannot fail.
     let _ = inner.allocator.release(

@@ -1,4 +1,4 @@
-//! Stores: what a transaction changes in objects.
+//! Stores: a transaction's changes of objects.
 
 use firn_format::reference::RefWord;
 use firn_media::Medium;
@@ -73,7 +73,7 @@ impl<'t, T, M: Medium> Obj<'t, T, Tx<'t, M>> {
         self.link_tagged(field, to, 0);
     }
 
-    /// Makes a field refer to `to` with a tag, of which the low four bits count.
+    /// Makes a field refer to `to` with a tag; only the low four bits of the tag are kept.
     #[inline]
     pub fn link_tagged<U: Target>(
         self,
@@ -122,7 +122,7 @@ impl<'t, M: Medium> Obj<'t, Raw, Tx<'t, M>> {
 }
 
 impl<'t, T, M: Medium> Obj<'t, T, Tx<'t, M>> {
-    /// Replaces bytes from `offset` of the `len` that begin at byte `content` of the body.
+    /// Replaces bytes from `offset` of an array of `len` bytes that begins at byte `content` of the body.
     fn overwrite_behind(
         self,
         content: u64,
@@ -149,7 +149,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         }
     }
 
-    /// Stores bytes that are no references.
+    /// Stores bytes that contain no references.
     pub(crate) fn store_range(self, at: VirtAddr, bytes: &[u8]) {
         self.note_stores(at, bytes.len() as u64);
         let medium = self.medium();

@@ -1,11 +1,11 @@
 //! The log of undo transactions: for programs that store in place.
 //!
-//! The old contents and a checksum go to the lane, one fence makes them durable, then the program
-//! may store. At commit what was stored is made durable, then the lane's `done` word moves past the
-//! transaction, which invalidates its log: three fences with one batch of ranges. How allocation bits go back lies in
-//! the batch behind the allocation, or in one of its own at commit.
+//! The old contents and a checksum go to the lane, one fence makes them durable, then the program may store. At commit
+//! the program's stores are made durable, then the lane's `done` word moves past the transaction, which invalidates its
+//! log: three fences with one batch of ranges. The undoing of allocation bits is logged in the batch after the
+//! allocation, or in a batch of its own at commit.
 //!
-//! A log that outgrows its lane goes on in frames: the last entry in front of the end says where.
+//! A log that outgrows its lane continues in frames: the last entry before the end says where.
 
 use firn_format::lane::{
     ENTRY_HEADER_WORDS, EntryHeader, MAX_RECORD_BYTES, Record, UNDO_BYTES, lane_at, undo_done_at,
@@ -28,25 +28,25 @@ use firn_format::geometry::FrameRun;
 
 /// Marks an undo batch's second word, so that it is never taken for a redo entry's W.
 pub(crate) const UNDO_MARK: u64 = 1 << 63;
-/// Marks the entry that says where the log goes on: its payload is an address and a number of bytes.
-const GOES_ON: u64 = 1 << 62;
-/// Bytes of that entry, for which there is always room.
-const GOES_ON_BYTES: u64 = (ENTRY_HEADER_WORDS as u64 + 2) * 8;
+/// Marks the entry that says where the log continues: its payload is an address and a number of bytes.
+const CONTINUES: u64 = 1 << 62;
+/// Bytes of that entry; room for it is always kept.
+const CONTINUES_BYTES: u64 = (ENTRY_HEADER_WORDS as u64 + 2) * 8;
 /// Words that one record holds.
 const RECORD_WORDS: usize = 1 << 12;
-/// Bytes that one record of bytes holds at most, and its first word's in front of them.
+/// The most bytes in one record of bytes, counting those of its first word in front of the range.
 const RECORD_BYTES: u64 = 1 << 12;
 const _: () = assert!(RECORD_BYTES <= MAX_RECORD_BYTES);
-/// Frames of the first place where a log goes on; each later one has twice as many, up to the most.
+/// Frames of the first place where a log continues; each later place has twice as many, up to a limit.
 const FIRST_FRAMES: u64 = 16;
 const MOST_FRAMES: u64 = 512;
 
-/// What an open undo transaction has logged.
+/// The log of an open undo transaction.
 #[derive(Default)]
 pub(crate) struct Log {
     number: u64,
     batches: u64,
-    /// Where the next batch goes, and where the room for it ends.
+    /// Where the next batch goes, and where its room ends.
     at: VirtAddr,
     end: VirtAddr,
     /// All records, oldest first; those from `appended` on are not in the log yet.
@@ -67,7 +67,7 @@ impl Log {
         Ok(())
     }
 
-    /// Forgets everything, and keeps the memory. The space was given back.
+    /// Forgets everything, and keeps the memory. The frames were given back.
     pub(super) fn clear(&mut self) {
         self.records.clear();
         self.appended = 0;
@@ -84,7 +84,7 @@ impl Log {
         self.appended < self.records.len()
     }
 
-    /// Takes in what the bytes from `start` to `end` hold now.
+    /// Records the current bytes from `start` to `end`.
     #[inline]
     pub(super) fn save<M: Medium>(&mut self, medium: &M, start: u64, end: u64) {
         if (start | end).is_multiple_of(WORD_BYTES) {
@@ -104,7 +104,7 @@ impl Log {
         }
     }
 
-    /// Other threads may store to the rest of the words at both ends meanwhile: what is loaded of that never counts.
+    /// Other threads may store to the rest of the first and last word meanwhile: the loaded rest is never used.
     fn save_bytes<M: Medium>(&mut self, medium: &M, start: u64, end: u64) {
         let mut at = start;
         while at < end {
@@ -116,7 +116,7 @@ impl Log {
         }
     }
 
-    /// Takes in that the bits of these objects are set again, or cleared.
+    /// Records that undoing sets the bits of these objects again, or clears them.
     pub(super) fn save_bits(&mut self, changes: &[Change], set: bool) {
         bits::push(&mut self.records, changes, set);
     }
@@ -126,8 +126,8 @@ impl Log {
         self.records.truncate(self.appended);
     }
 
-    /// Makes a batch of the records that are not in the log yet, and makes it durable: one fence, and another
-    /// where the log goes on elsewhere. If it fails they are forgotten.
+    /// Appends the records that are not in the log yet as a batch, and makes it durable: one fence, and another where
+    /// the log continues elsewhere. If it fails, they are forgotten.
     ///
     /// Errors: the pool is full.
     pub(super) fn append<M: Medium>(&mut self, inner: &Inner<M>) -> Result<(), Error> {
@@ -141,7 +141,7 @@ impl Log {
 
     fn try_append<M: Medium>(&mut self, inner: &Inner<M>) -> Result<(), Error> {
         let payload = self.records.len() - self.appended;
-        // Nothing is in the redo log of a pool that was opened with an undo log.
+        // The redo log is empty in a pool that was opened with an undo log.
         let overflow = take_overflow(inner, &mut Ring::default(), payload)?;
         let inline = match overflow.len() {
             0 => payload,
@@ -149,8 +149,8 @@ impl Log {
         };
         self.frames.extend(&overflow);
         let bytes = (ENTRY_HEADER_WORDS + inline) as u64 * 8;
-        if self.at + bytes + GOES_ON_BYTES > self.end {
-            self.go_on(inner, bytes + GOES_ON_BYTES)?;
+        if self.at + bytes + CONTINUES_BYTES > self.end {
+            self.continue_in(inner, bytes + CONTINUES_BYTES)?;
         }
         self.store(&inner.medium, 0, &self.records[self.appended..], &overflow);
         inner.medium.fence_for(&steps::UNDO_LOG_FENCE);
@@ -170,10 +170,10 @@ impl Log {
         store_long(medium, self.at, header, payload, overflow);
     }
 
-    /// The log goes on in frames with room for so many bytes. They are zeros, durably, before anything leads there:
-    /// what another lane's transaction of the same number left would count otherwise. What leads there is durable
-    /// with the batch that follows.
-    fn go_on<M: Medium>(&mut self, inner: &Inner<M>, bytes: u64) -> Result<(), Error> {
+    /// Continues the log in frames with room for `bytes` bytes. They are durably zero before any entry leads there:
+    /// otherwise leftovers of another lane's transaction with the same number would count. The entry that leads there
+    /// becomes durable with the batch that follows.
+    fn continue_in<M: Medium>(&mut self, inner: &Inner<M>, bytes: u64) -> Result<(), Error> {
         let medium = &inner.medium;
         let least = bytes.div_ceil(FRAME_BYTES);
         let mut frames = self.next_frames().max(least);
@@ -184,7 +184,7 @@ impl Log {
                 inner.allocator.take_log(medium, frames, (durable, reach)),
                 reach,
             ) {
-                // The space may be in pieces, which serve before the pool grows.
+                // Free space may be in pieces, which serve before the pool grows.
                 (Err(Error::PoolFull { .. }), _) if frames > least => {
                     frames = (frames / 2).max(least);
                 }
@@ -196,25 +196,25 @@ impl Log {
         medium.zero(run.start(), run.bytes());
         medium.write_back_for(&steps::UNDO_ZEROS_WRITE_BACK, run.start(), run.bytes());
         medium.fence_for(&steps::UNDO_ZEROS_FENCE);
-        self.store(medium, GOES_ON, &[run.start().0, run.bytes()], &[]);
+        self.store(medium, CONTINUES, &[run.start().0, run.bytes()], &[]);
         self.batches += 1;
         (self.at, self.end) = (run.start(), run.start() + run.bytes());
         Ok(())
     }
 
-    /// Frames of the next place.
+    /// How many frames the next place has.
     fn next_frames(&self) -> u64 {
         let doubled = self.frames.iter().map(|run| run.frames * 2).max();
         doubled.unwrap_or(0).clamp(FIRST_FRAMES, MOST_FRAMES)
     }
 
-    /// Restores what was saved, newest first.
+    /// Restores the saved contents, newest first.
     pub(super) fn restore<M: Medium>(&self, medium: &M) {
         // The records are this transaction's own.
         let _ = undo_batch(medium, &self.records[..self.appended]);
     }
 
-    /// Its batches count no more.
+    /// Invalidates its batches.
     pub(super) fn invalidate<M: Medium>(&self, medium: &M, lane: usize) {
         if self.is_used() {
             let at = undo_done_at(lane);
@@ -223,7 +223,7 @@ impl Log {
         }
     }
 
-    /// Gives the frames back, when its batches count no more.
+    /// Gives the frames back, once its batches are invalid.
     pub(super) fn give_space_back<M: Medium>(&mut self, inner: &Inner<M>) {
         for run in self.frames.drain(..) {
             inner.allocator.give_log(&inner.medium, run);
@@ -233,7 +233,7 @@ impl Log {
 
 /// The number of the lane's open transaction, or of its next one.
 ///
-/// Errors: the lane's mark is damaged, or leaves no numbers for transactions to come.
+/// Errors: the lane's mark is damaged, or leaves no numbers for later transactions.
 fn next_number<M: Medium>(medium: &M, lane: usize) -> Result<u64, Error> {
     let at = undo_done_at(lane);
     let done = Seal::UndoDone.open_at(medium.load_u64(at), at)?;
@@ -246,7 +246,7 @@ fn next_number<M: Medium>(medium: &M, lane: usize) -> Result<u64, Error> {
     }
 }
 
-/// Restores what one batch saved, newest record first.
+/// Restores the contents that one batch saved, newest record first.
 ///
 /// Errors: the batch is damaged, though its checksum is right.
 fn undo_batch<M: Medium>(medium: &M, payload: &[u64]) -> Result<(), Error> {
@@ -274,14 +274,14 @@ fn batches_of<M: Medium>(medium: &M, lane: usize, number: u64) -> Result<Vec<Vec
     let mut entries = 0;
     while at + ENTRY_HEADER_WORDS as u64 * 8 <= end {
         let header = load_header(medium, at);
-        if header.lsn != number || header.watermark & !GOES_ON != entries | UNDO_MARK {
+        if header.lsn != number || header.watermark & !CONTINUES != entries | UNDO_MARK {
             break;
         }
         let Some(payload) = load_payload(medium, at, header) else {
             break;
         };
         entries += 1;
-        if header.watermark & GOES_ON != 0 {
+        if header.watermark & CONTINUES != 0 {
             (at, end) = next_place(medium, at, &payload)?;
             continue;
         }
@@ -295,7 +295,7 @@ fn batches_of<M: Medium>(medium: &M, lane: usize, number: u64) -> Result<Vec<Vec
     Ok(batches)
 }
 
-/// Where a log goes on.
+/// The place where a log continues.
 fn next_place<M: Medium>(
     medium: &M,
     at: VirtAddr,
@@ -335,7 +335,7 @@ pub(crate) fn roll_back_all<M: Medium>(
             numbers.push((done_at, number));
         }
     }
-    // The contents are home before any log is invalidated.
+    // The contents are durable at home before any log is invalidated.
     medium.fence_for(&steps::ROLLBACK_FENCE);
     for (done_at, number) in numbers {
         medium.store_u64(done_at, Seal::UndoDone.seal(number));

@@ -1,4 +1,4 @@
-//! The write set: what a transaction has stored so far, one shadow a line.
+//! The write set: the stores of a transaction so far, one shadow per line.
 //!
 //! Nothing reaches the objects before the transaction's entry is durable (rule R1), so the
 //! transaction's own reads look here first. An index by open addressing finds a line's shadow; it is
@@ -9,8 +9,8 @@ use core::cell::Cell;
 use firn_format::lane::Record;
 use firn_units::{LINE_BYTES, VirtAddr, WORDS_PER_LINE};
 
-/// Which lines a transaction may have stored to: a bit for each, by its number. Lines share bits; where
-/// the bit is not set nothing was stored, so that most reads need not look into the write set.
+/// The lines to which a transaction may have stored: one bit for each, by its number. Lines share bits; where the bit
+/// is clear nothing was stored, so most reads need not look into the write set.
 #[derive(Default)]
 pub(crate) struct StoredLines(Cell<u64>);
 
@@ -60,7 +60,7 @@ struct Shadow {
     words: [u64; WORDS_PER_LINE],
 }
 
-/// A word's condition before a nested transaction changed it.
+/// A word's state before a nested transaction changed it.
 struct Undo {
     shadow: u32,
     word: u8,
@@ -73,10 +73,10 @@ pub(crate) struct WriteSet {
     shadows: Vec<Shadow>,
     /// Era in the upper half, position in `shadows` in the lower.
     index: Vec<u64>,
-    /// 64 less the bits of a place in it.
+    /// 64 minus the number of bits of an index position.
     shift: u32,
     era: u32,
-    /// The shadow that was looked for last: the next word that is read or stored often lies in the same line.
+    /// The last shadow that was looked up: the next word often lies in the same line.
     last: Cell<usize>,
     /// Kept only while a nested transaction is open.
     undo: Vec<Undo>,
@@ -88,11 +88,11 @@ pub(crate) struct Mark(usize);
 
 const FIRST_INDEX: usize = 64;
 
-/// Where in an index of 2^(64 - `shift`) places looking for a line begins.
+/// The position in an index of 2^(64 - `shift`) places at which the search for a line begins.
 ///
-/// Lines that a transaction stores to lie in steps, one behind the other or objects apart. One product leaves its bits
-/// uneven for some steps: of a million lines in a row a search took 23 looks with bits from its middle, with its upper bits
-/// 25 where they are 2 MiB apart. Folded and multiplied again they are even for all (1.5).
+/// A transaction's lines lie in steps, one behind the other or objects apart. A single product distributes some steps
+/// unevenly: for a million adjacent lines a search took 23 probes with bits from the product's middle, and 25 with its
+/// upper bits for lines 2 MiB apart. Folding it and multiplying again is even for all (1.5 probes).
 #[inline(always)]
 fn home(line: u64, shift: u32) -> usize {
     let product = (line / LINE_BYTES).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -128,7 +128,7 @@ impl WriteSet {
         self.shadows.is_empty()
     }
 
-    /// Lines that something was stored to.
+    /// How many lines were stored to.
     pub(crate) fn len(&self) -> u64 {
         self.shadows.len() as u64
     }
@@ -226,8 +226,7 @@ impl WriteSet {
         }
     }
 
-    /// Stores bytes; what the words at both ends held otherwise, `home` says where they were not
-    /// stored yet.
+    /// Stores bytes. `home` returns the other bytes of the first and last word if these words were not stored yet.
     pub(crate) fn store_bytes(
         &mut self,
         at: VirtAddr,
@@ -308,9 +307,10 @@ impl WriteSet {
         }
     }
 
-    /// Appends one record a line to `payload`.
+    /// Appends one record per line to `payload`.
     pub(crate) fn emit(&self, payload: &mut Vec<u64>) {
-        // As much as a line takes at most: the payload of a long transaction is not copied again and again as it grows.
+        // The most that the lines can take: the payload of a long transaction is not copied again and again as it
+        // grows.
         payload.reserve(self.shadows.len() * (WORDS_PER_LINE + 1));
         for s in self.shadows.iter().filter(|s| s.mask != 0) {
             Record::push_line(payload, VirtAddr(s.at), s.mask, &s.words);
@@ -401,7 +401,7 @@ mod tests {
         assert!(stored.is_empty());
     }
 
-    /// Places of the index that finding a line looks at.
+    /// How many index positions finding a line probes.
     fn looks(set: &WriteSet, line: u64) -> usize {
         let mask = set.index.len() - 1;
         let first = home(line, set.shift);
@@ -412,10 +412,11 @@ mod tests {
         (0..).find(is_it).unwrap() + 1
     }
 
-    /// However many lines were stored to, and however they lie: so a transaction takes time in what it does.
+    /// Finding a line takes few probes, however many lines were stored to, and however they lie.
     #[test]
     fn a_line_is_found_in_two_looks_on_average() {
-        // Objects of a line, of three lines in slots of four, of one in every five at random, of a page, of a huge page.
+        // One object per line, three lines in each slot of four, random lines at one in five, one per page, one per
+        // huge page.
         let patterns: [fn(u64) -> u64; 5] = [
             |k| k,
             |k| k / 3 * 4 + k % 3,

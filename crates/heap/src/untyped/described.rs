@@ -1,4 +1,4 @@
-//! Types that a program describes by their fields, in no language of its own.
+//! Types that a program in any language describes by their fields.
 
 use firn_format::registry::FieldKind;
 use firn_units::WORD_BYTES;
@@ -13,7 +13,7 @@ fn is_name_of_the_heap(name: &str) -> bool {
         || array.is_some_and(|of| of.is_empty() || of.starts_with('<'))
 }
 
-/// Errors: a type, or one that it leads to, contradicts itself.
+/// Errors: the type, or one to which it leads, contradicts itself.
 pub(crate) fn check_described(descriptor: &'static TypeDescriptor) -> Result<(), Error> {
     check_descriptor(descriptor)?;
     descriptor
@@ -52,7 +52,7 @@ fn check_descriptor(descriptor: &TypeDescriptor) -> Result<(), Error> {
                 "field `{name}` at byte {offset} is no reference: one has 8 bytes at a multiple of 8"
             ));
         }
-        // The collector goes by these names.
+        // The collector recognises these names.
         if is_name_of_the_heap(field.target) {
             let target = field.target;
             return refuse(format!(

@@ -1,8 +1,8 @@
 //! Objects whose types are described while the program runs: for programs in other languages.
 //!
-//! The compiler knows nothing of them, so everything is checked that it would have: that an object starts
-//! where the program says one does, that a range lies within it, and that what is stored where its type has
-//! references names an object of the pool.
+//! The compiler knows nothing of these types, so the heap checks what the compiler would have checked: that an object
+//! starts where the program says, that a range lies within it, and that a value stored in a reference field names an
+//! object of the pool.
 
 mod described;
 
@@ -37,13 +37,13 @@ impl Target for Untyped {
     }
 }
 
-/// What a pool's registry says of a type, at hand for allocation and stores.
+/// The registry's description of a type, kept at hand for allocation and stores.
 #[derive(Clone, Debug)]
 pub struct Layout {
     id: TypeId,
     size: u64,
     references: Vec<References>,
-    /// Bytes of the body in which all its references lie.
+    /// The range of the body that contains all its references, in bytes.
     span: (u64, u64),
 }
 
@@ -73,7 +73,7 @@ impl Layout {
         }
     }
 
-    /// Offsets of the reference words that some bytes of the body touch.
+    /// Offsets of the reference words that overlap these bytes of the body.
     fn references_in(&self, start: u64, end: u64) -> impl Iterator<Item = u64> {
         let apart = end <= self.span.0 || self.span.1 <= start;
         let fields = if apart { &[][..] } else { &self.references[..] };
@@ -86,7 +86,7 @@ impl Layout {
 }
 
 impl<M: Medium> Pool<M> {
-    /// Registers a type that is described while the program runs, or finds that it is.
+    /// Registers a type that is described while the program runs, or finds it already registered.
     ///
     /// Errors: the description contradicts itself; stored with another layout, in another version; the
     /// registry is full.
@@ -100,11 +100,11 @@ impl<M: Medium> Pool<M> {
         })
     }
 
-    /// Registers a type of objects of any size in which any two words may be a pair that refers to another
-    /// object ([`FieldKind::Pairs`]), or finds that it is.
+    /// Registers a type of objects of any size in which any two words may be a pair that refers to another object
+    /// ([`FieldKind::Pairs`]), or finds it already registered.
     ///
-    /// Errors: stored with another layout; the registry is full; addresses do not stay in this pool, so nobody
-    /// would find what such pairs refer to ([`Pool::drop_forwarding`] says where they do).
+    /// Errors: stored with another layout; the registry is full; addresses do not stay in this pool, so the targets of
+    /// such pairs could not be found ([`Pool::drop_forwarding`] says where they stay).
     pub fn register_pairs(&self, name: &str) -> Result<TypeId, Error> {
         if !self.inner.keeps_addresses {
             let (what, needs) = (
@@ -117,7 +117,7 @@ impl<M: Medium> Pool<M> {
         self.inner.pairs_type_id(name)
     }
 
-    /// What the registry says of a type; `None` for a number that is not registered.
+    /// The registry's description of a type; `None` for a number that is not registered.
     pub fn layout(&self, id: TypeId) -> Option<Layout> {
         let (size, references) = self.inner.types.reference_map(id)?;
         Some(Layout::new(id, size, references))
@@ -134,15 +134,15 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         Ok(Self::new(view, view.medium().place(at)))
     }
 
-    /// The object whose header lies at `at`, which this operation has had from [`Obj::at`] and [`Obj::typed`] before
-    /// and need not have checked again. As with [`Obj::follow`] nobody checks what lies there.
+    /// The object whose header lies at `at`. This operation got the address from [`Obj::at`] and [`Obj::typed`] before,
+    /// so it is not checked again. As with [`Obj::follow`], the content is not checked.
     #[inline]
     pub fn known<T>(view: V, at: VirtAddr) -> Obj<'g, T, V> {
         Obj::new(view, view.medium().place(at))
     }
 
-    /// The object that the reference in the word at `field` names, through the read barrier. `None` for a
-    /// null one. As with [`Obj::follow`] nobody checks what it names.
+    /// The object that the reference in the word at `field` names, through the read barrier. `None` for a null
+    /// reference. As with [`Obj::follow`], the target is not checked.
     #[inline]
     pub fn followed_from(view: V, field: VirtAddr) -> Option<Self> {
         let place = view.medium().place(VirtAddr(field.0 & !0xf));
@@ -150,8 +150,8 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         view.resolve(RefWord(word), Some(field))
     }
 
-    /// The object that a reference names which the program has a copy of, from this operation. `None` for a
-    /// null one.
+    /// The object named by a reference of which the program has a copy, from this operation. `None` for a null
+    /// reference.
     ///
     /// Errors: it names no object of the pool.
     pub fn of_word(view: V, word: u64) -> Result<Option<Self>, Error> {
@@ -165,7 +165,7 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         if word.pool() != view.inner().id {
             return Err(refused);
         }
-        // It is looked up before it is touched: what it names may be anything.
+        // Looked up before it is touched: the reference may name anything.
         let now = view
             .cycle()
             .map_or(word, |cycle| cycle.forward_word(view.medium(), word));
@@ -184,12 +184,12 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         }))
     }
 
-    /// The number of its type.
+    /// The number of the object's type.
     pub fn type_id(self) -> TypeId {
         self.header().type_id()
     }
 
-    /// Bytes of the body, as the program asked for them.
+    /// The requested length of the body, in bytes.
     ///
     /// Errors: the object's header is damaged.
     #[inline]
@@ -226,7 +226,7 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         Ok(())
     }
 
-    /// Whether the object has the type that `layout` is of.
+    /// Checks that the object has the type of `layout`.
     ///
     /// Errors: it has another.
     pub fn check_layout(self, layout: &Layout) -> Result<(), Error> {
@@ -242,7 +242,7 @@ impl<'g, V: View<'g>> Obj<'g, Untyped, V> {
         })
     }
 
-    /// Whether `len` bytes from `offset` on are all the body's.
+    /// Checks that the `len` bytes from `offset` on lie in the body.
     ///
     /// Errors: [`Error::BadRange`] if not.
     pub fn check_range(self, offset: u64, len: u64) -> Result<(), Error> {
@@ -264,7 +264,7 @@ impl<'g, T, V: View<'g>> Obj<'g, T, V> {
     }
 }
 
-/// The reference at byte `at` of the front of an object. Cut off by its end it is null.
+/// The reference at byte `at` of the front of an object. A reference that the front cuts off is null.
 #[inline]
 fn reference_at(front: &[u8], at: u64) -> RefWord {
     let word = front.get(at as usize..(at + WORD_BYTES) as usize);
@@ -273,10 +273,10 @@ fn reference_at(front: &[u8], at: u64) -> RefWord {
 
 /// As [`Obj::compare_exchange`] and [`Obj::persist`] of a field, by its offset.
 impl<'g, M: Medium> Obj<'g, Untyped, Reading<'g, M>> {
-    /// Stores `new` in the word at byte `offset` of the body if it holds `current`. Either way the inner
-    /// result is what it held. `layout` is the object's type's.
+    /// Stores `new` in the word at byte `offset` of the body if it holds `current`. In both cases the inner result is
+    /// the former value. `layout` is that of the object's type.
     ///
-    /// Errors: the word is a reference, or no word of the body; the pool is only read.
+    /// Errors: the word is a reference, or no word of the body; the pool is read only.
     pub fn compare_exchange_at(
         self,
         layout: &Layout,
@@ -287,7 +287,7 @@ impl<'g, M: Medium> Obj<'g, Untyped, Reading<'g, M>> {
         self.compare_exchange(self.number_at(layout, offset)?, current, new)
     }
 
-    /// Makes the word durable, as it is or later.
+    /// Makes the word's current or a later value durable.
     ///
     /// Errors: as above.
     pub fn persist_at(self, layout: &Layout, offset: u64) -> Result<(), Error> {
@@ -326,8 +326,8 @@ fn slot_at<'g, V: View<'g>>(view: V, at: VirtAddr) -> Result<Slot, Error> {
 }
 
 impl<'t, M: Medium> Tx<'t, M> {
-    /// Allocates an object of `bytes` bytes, at least those of its type, and stores `front` in the first of
-    /// them and zeros in the rest.
+    /// Allocates an object of `bytes` bytes, at least those of its type, and stores `front` at its beginning and zeros
+    /// behind.
     ///
     /// Errors: a reference in `front` names no object of the pool; `front` is longer than the object, or the
     /// object shorter than its type; the pool is full.
@@ -344,7 +344,8 @@ impl<'t, M: Medium> Tx<'t, M> {
                 len: layout.size.max(len),
             });
         }
-        // Checked before anything is taken; as nothing moves meanwhile, they are the same when they are stored.
+        // Checked before anything is taken; nothing moves meanwhile, so the references are still valid when they are
+        // stored.
         for reference in &layout.references {
             for at in reference.words() {
                 self.accepted(reference_at(front, at))?;
@@ -363,7 +364,7 @@ impl<'t, M: Medium> Tx<'t, M> {
         Ok(new)
     }
 
-    /// A reference as it is stored (rule C6).
+    /// A reference in the form in which it is stored (rule C6).
     fn normalised(self, word: RefWord) -> RefWord {
         match self.cycle() {
             Some(cycle) if !word.is_null() => cycle.forward_word(&self.inner().medium, word),
@@ -371,12 +372,12 @@ impl<'t, M: Medium> Tx<'t, M> {
         }
     }
 
-    /// A reference that the program wants to store, as it is stored: normalised (rule C6).
+    /// A reference that the program wants to store, normalised to its stored form (rule C6).
     ///
     /// Errors: it names no object of the pool.
     #[inline(always)]
     fn accepted(self, word: RefWord) -> Result<RefWord, Error> {
-        // New objects refer to each other more often than not.
+        // New objects often refer to each other.
         let newest = self.newest().get();
         let is_newest = newest != 0 && word.address().0 == newest && word.pool() == self.inner().id;
         match word.is_null() || is_newest {

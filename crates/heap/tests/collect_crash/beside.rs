@@ -19,30 +19,30 @@ use crate::program::{
 };
 use crate::story::in_words;
 
-/// What is explored.
+/// What to explore.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub kind: PoolKind,
     pub domain: Domain,
     pub scheme: &'static Scheme,
-    /// How `relocate` is built, where the scheme uses it.
+    /// The build of `relocate`, if the scheme uses it.
     pub relocate: RelocateUnit,
-    /// How large the parts of `checklookup` are, where the scheme uses it.
+    /// The sizes of `checklookup`'s parts, if the scheme uses it.
     pub lookup: LookupSizes,
     /// Threads of the program.
     pub threads: usize,
-    /// Collections before, whose pages are used again.
+    /// Earlier collections, whose pages are reused.
     pub earlier: u32,
     /// Crashes inside recovery.
     pub depth: u32,
-    /// A step of the heap that is left out where crashes are tried.
+    /// A step of the heap that is left out while crashes are tried.
     pub leave_out: Option<&'static Step>,
-    /// Whether the program looks at what it finds. What a scheme loses that is not sound is left to the
-    /// check after a crash.
+    /// Whether the program checks what it reads. For a scheme that is not sound, only the check after a crash finds the
+    /// losses.
     pub looks: bool,
 }
 
-/// As small as it goes: entries are replaced, and the filter is wrong about every page in its range.
+/// As small as possible: entries are replaced, and the filter errs about every page in its range.
 const SMALL_LOOKUP: LookupSizes = LookupSizes {
     filters: 1,
     filter_bytes: 8,
@@ -67,46 +67,46 @@ impl Default for Case {
     }
 }
 
-/// Findings of a run that are looked through for one that is wanted.
+/// The most findings of a run that are searched for a wanted one.
 pub const FINDINGS: usize = 20_000;
 
 /// The program's operations, by thread.
 pub type Script = [Vec<Op>; MUTATORS];
 
-/// One execution: what the program does, and when.
+/// One execution: the program's operations and their times.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     pub script: Script,
     pub turns: Vec<Turn>,
 }
 
-/// What goes on beside the medium in a run.
+/// State of a run outside the medium.
 #[derive(Default)]
 struct Shared {
     past: Mutex<Past>,
     /// Whether the cycle has begun, so that the program may.
     begun: AtomicBool,
-    /// Whether one object was moved by the collector.
+    /// Whether the collector has moved one object.
     moved: AtomicBool,
     /// Whether the collection is over.
     ended: AtomicBool,
-    /// Threads that have not done all they are to do.
+    /// Threads that have more to do.
     busy: AtomicUsize,
-    /// Threads of the program that have not looked at what there is at the end.
+    /// Threads of the program that have not checked the final content.
     unverified: AtomicUsize,
     /// The program's operations, in the order in which they returned.
     done: Mutex<Vec<Done>>,
 }
 
 impl Shared {
-    /// How far the collector has come: stops that are over, the one object, and the end.
+    /// The collector's progress: how many stops are over, the one moved object, and the end.
     fn stage(&self, pool: &Pool<Crash>) -> usize {
         let further = self.moved.load(Relaxed) as usize + self.ended.load(Relaxed) as usize;
         pool.collector_stops().count as usize + further
     }
 }
 
-/// How a run went.
+/// The course of a run.
 pub struct Went {
     pub run: RunOutcome,
     pub done: Vec<Done>,
@@ -115,7 +115,7 @@ pub struct Went {
 /// An operation of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Of which thread it is.
+    /// Its thread.
     pub thread: usize,
     /// Where the collector was when it began.
     pub stage: usize,
@@ -125,7 +125,7 @@ pub struct Done {
 }
 
 impl Run {
-    /// Turns are points and threads.
+    /// A run of this script; each turn is a point and a thread.
     pub fn of(script: Script, turns: &[(u64, usize)]) -> Self {
         let turn = |&(after, thread)| Turn { after, thread };
         let turns = turns.iter().map(turn).collect();
@@ -133,13 +133,13 @@ impl Run {
     }
 }
 
-/// Where the collector is: each stage begins with the end of a stop, or of a call. An explicit pool
-/// has no stages before choosing, which comes with reclaiming here.
+/// Where the collector is: each stage begins with the end of a stop, or of a call. An explicit pool has no stages
+/// before choosing, which here belongs to reclaiming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Between A and B.
     Marking = 1,
-    /// Between B and S: what is not reachable becomes free, pages are chosen.
+    /// Between B and S: unreachable objects become free, pages are chosen.
     Reclaiming,
     /// Between S and C: the plan is made.
     Planning,
@@ -155,7 +155,7 @@ pub enum Stage {
 }
 
 impl Case {
-    /// Number of the collector's simulated thread; those of the program come before.
+    /// Number of the collector's simulated thread; the program's threads come before.
     pub fn collector(&self) -> usize {
         self.threads + 1
     }
@@ -229,8 +229,8 @@ impl Case {
         went
     }
 
-    /// The points of a run at which each stage begins, but for the last one: whoever has no turn comes
-    /// after the cycle anyway.
+    /// The points of a run at which each stage begins, except the last stage: a thread without a turn comes after the
+    /// cycle anyway.
     pub fn stages(&self, image: &Image) -> Vec<u64> {
         let last = self.run(image, &Run::default()).run.steps;
         let mut bounds = vec![0];
@@ -251,7 +251,7 @@ impl Case {
         bounds
     }
 
-    /// The stage that a name of [`Stage`] stands for here.
+    /// The number of a [`Stage`] in this case.
     pub fn stage(&self, stage: Stage) -> usize {
         match self.kind {
             PoolKind::Traced => stage as usize,
@@ -259,7 +259,7 @@ impl Case {
         }
     }
 
-    /// What crashes runs of the program that `now` holds.
+    /// An explorer that crashes runs of the script in `now`.
     fn explorer<'c>(&'c self, now: &'c RefCell<Script>, max_findings: usize) -> Explorer<'c> {
         let options = ExploreOptions {
             recovery_depth: self.depth,
@@ -284,7 +284,7 @@ impl Case {
         )
     }
 
-    /// Crashes every run that `next` asks for everywhere, and again in each recovery.
+    /// Crashes every run from `next` everywhere, and again in each recovery.
     pub fn explore(&self, mut next: impl FnMut(Option<&RunOutcome>) -> Option<Run>) -> Report {
         let now = RefCell::new(Script::default());
         let report = self.explorer(&now, 1).explore_each(|run| {
@@ -302,8 +302,7 @@ impl Case {
         report
     }
 
-    /// The first of these runs of which something is found that is wanted: the check `says` this, and it came
-    /// to be so.
+    /// The first of these runs with a wanted finding: the check `says` this, and the story is accepted.
     pub fn find(
         &self,
         runs: impl IntoIterator<Item = Run>,
@@ -329,7 +328,7 @@ impl Case {
         })
     }
 
-    /// Explores runs that are known before.
+    /// Explores runs that are known beforehand.
     pub fn explore_all(&self, runs: Vec<Run>) -> Report {
         let mut runs = runs.into_iter();
         self.explore(|_| runs.next())
@@ -378,6 +377,6 @@ fn mutate(pool: &Pool<Crash>, thread: usize, ops: &[Op], shared: &Shared, looks:
         shared.past.lock().unwrap().allows(&found).unwrap();
     }
     wait_for(&shared.unverified);
-    // What a session does at its end is no part of the program: as after a crash, nothing is written.
+    // The end of a session is no part of the program: nothing is written, as after a crash.
     pool.clone().abandon();
 }

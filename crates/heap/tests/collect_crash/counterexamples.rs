@@ -1,5 +1,5 @@
-//! What protocols lose, found by the explorer: in those that are published as they are printed, and in ours
-//! where a rule is left out. `docs/protocol.md` tells each as it is found here.
+//! Losses that the explorer finds: in protocols as they are printed, and in ours with a rule left out.
+//! `docs/protocol.md` tells each as it is found here.
 
 mod left_out;
 mod printed;
@@ -17,15 +17,15 @@ use crate::phases::point;
 use crate::program::Op;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
-/// Where this is set, the page is told what is found instead.
+/// If this is set, the findings are written to the page instead of compared with it.
 const TELL: &str = "FIRN_TELL";
 static TELLING: Mutex<()> = Mutex::new(());
 
-/// Who comes at every point of the first thread's operation.
+/// The second participant, at every point of the first thread's operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meets {
     Nobody,
-    /// Nobody, but the operation comes at every point of the stage, the last one first.
+    /// Nobody; instead the operation comes at every point of the stage, the last one first.
     Stage,
     /// A second thread, with an operation.
     Thread(Op),
@@ -38,31 +38,31 @@ struct Counterexample {
     name: &'static str,
     scheme: &'static Scheme,
     relocate: RelocateUnit,
-    /// The rule that is left out, of a protocol that has none of its own holes.
+    /// The rule that is left out, in a protocol without holes of its own.
     leave_out: Option<&'static Step>,
-    /// What the first thread does, where the collector is then, and who meets it.
+    /// The first thread's operation, the collector's stage at that time, and the second participant.
     first: Op,
     during: Stage,
     meets: Meets,
-    /// What whoever came last does then, until the log no longer names what was changed first.
+    /// The operations of the last participant after that, until the log no longer names the first change.
     then: &'static [Op],
-    /// Collections before.
+    /// Earlier collections.
     earlier: u32,
     /// Crashes inside recovery.
     depth: u32,
-    /// What the check says.
+    /// The check's message.
     says: &'static str,
-    /// What its story must have, in this order.
+    /// Parts of its story, in this order.
     tells: &'static [&'static str],
 }
 
-/// The object beside the one that was changed is as it was.
+/// The object beside the changed one is unchanged.
 const FIRST_IS_THERE: &str = "found [Some([1, 1, 1,";
-/// Commits after which the first one's home is all there is.
+/// Commits after which the first one's home is its only copy.
 const OUTLIVED: [Op; 4] = [Op::Change(2); 4];
-/// Points that the collector, or who was interrupted, goes on between two operations.
+/// Points that the collector, or the interrupted thread, runs between two operations.
 const BETWEEN: u64 = 4;
-/// Where in its stage the first operation is tried, in twelfths.
+/// The times of the first operation in its stage, in twelfths.
 const MOMENTS: RangeInclusive<u64> = 1..=11;
 
 impl Counterexample {
@@ -79,7 +79,7 @@ impl Counterexample {
         }
     }
 
-    /// The first operation so many twelfths into its stage, alone, or met at every one of its points.
+    /// The first operation at this many twelfths of its stage, alone, or interrupted at every one of its points.
     fn runs(&self, case: &Case, twelfths: u64) -> Vec<Run> {
         let image = case.image();
         let (bounds, stage) = (case.stages(&image), case.stage(self.during));
@@ -108,7 +108,7 @@ impl Counterexample {
             .collect()
     }
 
-    /// A run that goes on with what comes then.
+    /// Extends a run by the later operations.
     fn go_on(&self, case: &Case, image: &Image, run: Run) -> Run {
         let (mut run, thread) = (run, case.threads);
         for &op in self.then {
@@ -123,7 +123,7 @@ impl Counterexample {
         run
     }
 
-    /// Finds its story, which the page must tell.
+    /// Finds its story, which must be on the page.
     fn find(&self) {
         let case = self.case();
         let found = MOMENTS.into_iter().find_map(|twelfths| {
@@ -134,7 +134,7 @@ impl Counterexample {
     }
 }
 
-/// Whether a story has these parts, in this order.
+/// Whether a story has these parts in this order.
 fn tells(story: &str, parts: &[&str]) -> bool {
     let mut rest = story;
     parts.iter().all(|part| match rest.split_once(part) {
@@ -146,7 +146,7 @@ fn tells(story: &str, parts: &[&str]) -> bool {
     })
 }
 
-/// The page tells what was found: what the check said, and the story.
+/// Asserts that the page has the finding: the check's message, and the story.
 fn expect_told(name: &str, found: Option<(String, String)>) {
     let (message, story) = found.unwrap_or_else(|| panic!("{name} is not found"));
     println!("{name}: {message}\n{story}");
@@ -166,7 +166,7 @@ fn expect_told(name: &str, found: Option<(String, String)>) {
         .expect("docs/protocol.md can be written");
 }
 
-/// Where the page tells the story of this name: the first block of text after the name.
+/// The place of this story on the page: the first block of text after its name.
 fn told(page: &str, name: &str) -> Option<(usize, usize)> {
     const FENCE: &str = "```text\n";
     let entry = page.find(&format!("**{name}.**"))?;
@@ -174,7 +174,7 @@ fn told(page: &str, name: &str) -> Option<(usize, usize)> {
     Some((begin, begin + page[begin..].find("\n```")?))
 }
 
-/// What most have in common.
+/// The common values.
 const PLAIN: Counterexample = Counterexample {
     name: "",
     scheme: &FFCCD_AS_PRINTED,

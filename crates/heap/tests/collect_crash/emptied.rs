@@ -1,4 +1,4 @@
-//! A run from which everything was freed is used again by the next plan, for objects of another length.
+//! The next plan reuses a run from which everything was freed, for objects of another length.
 
 use core::ops::Range;
 
@@ -10,14 +10,14 @@ use firn_units::VirtAddr;
 
 use crate::program::{check, collect, options};
 
-/// Of the objects that are all freed, and of those that move to where they were.
+/// Objects that are all freed, and objects that move to their places: count and length.
 const FREED: (usize, usize) = (2 * RUN, 3000);
 const MOVED: (usize, usize) = (8, 1900);
-/// How many of the former a run holds.
+/// How many of the former fit into a run.
 const RUN: usize = 4;
-/// References in an object that is so large that its page stays.
+/// References in an object that is too large to be moved off its page.
 const REFERENCES: usize = 2000;
-/// One of each two of these stays.
+/// One of this many stays.
 const EACH: usize = 2;
 const ROOT: &str = "kept";
 
@@ -54,7 +54,7 @@ fn free(tx: Tx<'_, Crash>, i: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Frees all of the first objects, one run after the other, and collects: others move to where those were.
+/// Frees all of the first objects, run by run, and collects, so that others move to their places.
 fn workload(crash: &Crash) {
     let pool = Pool::open(crash.clone(), &pool_options()).unwrap();
     let job = move || {
@@ -75,7 +75,7 @@ fn workload(crash: &Crash) {
     run.finished().unwrap();
 }
 
-/// Where objects are.
+/// The addresses of these objects.
 fn places(pool: &Pool<Crash>, which: Range<usize>) -> Vec<VirtAddr> {
     let mut session = pool.session().unwrap();
     session.read(|view| {
@@ -84,7 +84,7 @@ fn places(pool: &Pool<Crash>, which: Range<usize>) -> Vec<VirtAddr> {
     })
 }
 
-/// Bytes of slots in use, once no cycle is open, and how many of the first objects are referred to.
+/// Bytes of slots in use, once no cycle is open, and how many of the first objects are still referenced.
 fn in_use(crash: Crash) -> Result<(u64, u64), String> {
     let failed = |e: Error| e.to_string();
     let pool = Pool::open(crash, &pool_options()).map_err(|e| e.to_string())?;
@@ -115,7 +115,7 @@ fn in_use(crash: Crash) -> Result<(u64, u64), String> {
     Ok((bytes.sum(), first))
 }
 
-/// What crashes it everywhere, with a step left out or none.
+/// An explorer that crashes it everywhere, with a step left out or none.
 pub fn explorer(leave_out: Option<&'static Step>, max_findings: usize) -> Explorer<'static> {
     let crash = Crash::new(16 << 20, CrashOptions::default());
     setup(&crash);

@@ -1,5 +1,5 @@
-//! Is every legal crash image of a collection recoverable, in every phase, beside a program that
-//! changes what moves, crashes during recovery included?
+//! Is every legal crash image of a collection recoverable: in every phase, beside a program that changes moving
+//! objects, with crashes during recovery?
 
 mod beside;
 mod counterexamples;
@@ -32,7 +32,7 @@ const OPS: [Op; 6] = [
     Op::Abort,
     Op::Read,
 ];
-/// Those that differ most in what they leave in flight.
+/// The operations that differ most in what they leave in flight.
 const FEW_OPS: [Op; 3] = [Op::Change(0), Op::Replace(1), Op::Swap];
 
 /// A stage of each phase.
@@ -44,7 +44,7 @@ const PHASES: [Stage; 6] = [
     Stage::Releasing,
     Stage::After,
 ];
-/// The stages in which the collector has begun something that a crash or an operation may meet.
+/// The stages in which the collector has begun work that a crash or an operation may meet.
 const UNDER_WAY: [Stage; 5] = [
     Stage::Marking,
     Stage::Planning,
@@ -53,8 +53,7 @@ const UNDER_WAY: [Stage; 5] = [
     Stage::Healing,
 ];
 
-/// What conflicts: operations on one object, on references to it, and on its neighbour; two threads
-/// move one object.
+/// Conflicting operations: on one object, on references to it, and on its neighbour; two threads move one object.
 const CONFLICTS: [(Op, Op); 11] = [
     (Op::Change(0), Op::Change(0)),
     (Op::Change(0), Op::Change(1)),
@@ -73,8 +72,7 @@ const CONFLICTS: [(Op, Op); 11] = [
 /// object, or to commit.
 const STRIDE: usize = 17;
 
-/// A race of two threads is the same in every domain, and `eadr` has the fewest images: there every
-/// point is tried.
+/// A race of two threads is independent of the domain, and `eadr` has the fewest images: there every point is tried.
 fn stride(domain: Domain) -> usize {
     match domain {
         Domain::Eadr => 1,
@@ -82,7 +80,7 @@ fn stride(domain: Domain) -> usize {
     }
 }
 
-/// Those that a pool of the kind has: nothing marks in an explicit one.
+/// The stages that a pool of the kind has: an explicit one has no marking.
 fn stages_of(kind: PoolKind, stages: &[Stage]) -> &[Stage] {
     match kind {
         PoolKind::Traced => stages,
@@ -90,7 +88,7 @@ fn stages_of(kind: PoolKind, stages: &[Stage]) -> &[Stage] {
     }
 }
 
-/// Every kind, scheme, and domain of these.
+/// Every kind and scheme in these domains.
 fn cases(domains: &[Domain]) -> impl Iterator<Item = Case> {
     let of_kind = |kind| domains.iter().map(move |&domain| (kind, domain));
     let of_domain = |(kind, domain)| SCHEMES.map(|scheme| (kind, domain, scheme));
@@ -104,8 +102,8 @@ fn cases(domains: &[Domain]) -> impl Iterator<Item = Case> {
     })
 }
 
-/// Crashes inside recovery beside a program. Recovery of the hardware's scheme looks at each line of each
-/// copy, so that a crash has fifty times the images of another's: those inside recovery are tried in a cycle
+/// Crashes inside recovery beside a program. Recovery under the hardware's scheme looks at each line of each copy, so a
+/// crash has fifty times the images of another scheme's. There, crashes inside recovery are tried only in a cycle
 /// alone, and where caches survive.
 fn depth(domain: Domain, scheme: &Scheme) -> u32 {
     u32::from(domain != Domain::Adr || !scheme.relocates())
@@ -161,8 +159,8 @@ fn a_cycle_beside_two_operations_where_caches_or_the_page_cache_survive() {
     }
 }
 
-/// Every pair of all operations under the default scheme and where nothing needs a write-back, where
-/// schemes differ little; of few ones under the others.
+/// Every pair of all operations under the default scheme and where nothing needs a write-back and schemes differ
+/// little; pairs of few operations under the others.
 fn every_pair_in_every_phase(kind: PoolKind) {
     for case in cases(&DOMAINS).filter(|case| case.kind == kind) {
         let few = case.domain == Domain::Adr && case.scheme != &PIGGYBACK;
@@ -222,8 +220,8 @@ fn changes_around_the_moment_when_the_plan_begins_to_count() {
     }
 }
 
-/// The fifth commit looks for W, and says that the first one's homes are durable: from then on they are all
-/// there is.
+/// The fifth commit looks for W, and publishes that the first one's homes are durable: from then on they are its only
+/// copy.
 #[test]
 fn a_change_of_a_copy_outlives_its_log_entry() {
     for case in cases(&[Domain::Adr]) {
@@ -242,7 +240,7 @@ fn a_change_of_a_copy_outlives_its_log_entry() {
             let done = case.run(&image, &run).done;
             let last = done[done.len() - 1];
             assert!(last.stage < case.stage(Stage::Healing), "{done:?}");
-            // The collector goes on for a moment.
+            // The collector runs for a moment.
             next = last.end + 1;
         }
         case.explore_all(vec![run]).expect_clean();

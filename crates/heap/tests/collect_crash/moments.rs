@@ -7,8 +7,8 @@ use crate::beside::{Case, Run, Stage};
 use crate::phases::point;
 use crate::program::Op;
 
-/// An operation as a whole at every `stride`th point of a cycle, and at every one at which marking goes
-/// on: there it takes few to look at an object's references.
+/// Runs an operation as a whole at every `stride`th point of a cycle, and at every point of marking, where looking at
+/// an object's references takes few points.
 pub fn in_the_collector(case: &Case, op: Op, stride: usize) -> Report {
     let bounds = case.stages(&case.image());
     let marking = match case.kind {
@@ -26,16 +26,16 @@ pub fn in_the_collector(case: &Case, op: Op, stride: usize) -> Report {
     })
 }
 
-/// Points before the plan counts at which the collector makes homes durable, and stops the program.
+/// Points before the plan counts, during which the collector makes homes durable and stops the program.
 const LAST: u64 = 300;
 
-/// A thread changes an object at every `stride`th point of the end of the planning, and again when it
-/// moves: the first change is not at home yet when the plan begins to count, or just so.
+/// A thread changes an object at every `stride`th point of the end of the planning, and again when it moves: the first
+/// change is not at home yet when the plan begins to count, or only just.
 pub fn before_the_plan_counts(case: &Case, stride: usize) -> Report {
     let bounds = case.stages(&case.image());
     let end = bounds[case.stage(Stage::Moving)];
     let script = || [vec![Op::Change(0), Op::Change(0)], vec![]];
-    // The second comes late enough whether the first has waited for the plan or not.
+    // The second change comes late enough whether or not the first waited for the plan.
     let run = |at| Run::of(script(), &[(at, 1), (end + FURTHER, 1)]);
     case.explore_all((end - LAST..end).step_by(stride).map(run).collect())
 }
@@ -50,12 +50,12 @@ pub enum By {
     Other,
     /// The collector, until it must wait for the operation. The other thread's comes after the cycle.
     Collector,
-    /// The collector, and so many points later the other thread.
+    /// The collector, and this many points later the other thread.
     Both(u64),
 }
 
-/// Operations of two threads: the first begins at each of the stages, and is interrupted at each
-/// `stride`th of its points.
+/// Operations of two threads: the first begins at each of the stages, and is interrupted at every `stride`th of its
+/// points.
 pub fn in_an_operation(
     case: &Case,
     pairs: &[(Op, Op)],

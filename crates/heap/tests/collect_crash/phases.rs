@@ -5,8 +5,8 @@ use firn_crash::{Image, Report};
 use crate::beside::{Case, Run, Stage};
 use crate::program::Op;
 
-/// Where an operation comes in its stage, in twelfths of the stage's points: the first of a pair soon,
-/// so that the second has its place behind it.
+/// The time of an operation in its stage, in twelfths of the stage's points: the first of a pair comes early, to leave
+/// room for the second behind it.
 const SOON: u64 = 1;
 const LATE: u64 = 8;
 
@@ -23,8 +23,8 @@ pub fn every_pair(ops: &[Op]) -> Vec<(Op, Op)> {
 }
 
 impl Pairs<'_> {
-    /// Crashes a cycle beside every pair of operations at every pair of stages. The second operation is
-    /// the same thread's, or that of a second one if the case has one.
+    /// Crashes a cycle beside every pair of operations at every pair of stages. The second operation is of the first
+    /// one's thread, or of a second thread if the case has one.
     pub fn explore(&self, case: &Case) -> Report {
         let image = case.image();
         let bounds = case.stages(&image);
@@ -51,13 +51,13 @@ impl Pairs<'_> {
                 }
             }
         }
-        // Where the first operation leaves nothing to win, there are no later stages.
+        // If the first operation leaves nothing to win, there are no later stages.
         assert!(missed * 8 <= runs.len(), "{missed} of {}", runs.len());
         case.explore_all(runs)
     }
 }
 
-/// Where in a stage an operation comes: after so many twelfths of its points.
+/// The point of an operation in a stage: after this many twelfths of its points.
 pub fn point(bounds: &[u64], stage: usize, twelfths: u64) -> u64 {
     match bounds.get(stage..) {
         Some(&[begin, end, ..]) => begin + (end - begin) * twelfths / 12,
@@ -66,8 +66,8 @@ pub fn point(bounds: &[u64], stage: usize, twelfths: u64) -> u64 {
     }
 }
 
-/// A point at which the second operation comes in the stage `late`: `guess`, unless the first one has
-/// changed what the collector does.
+/// A point for the second operation in the stage `late`: `guess`, unless the first operation has changed the
+/// collector's work.
 fn find(
     case: &Case,
     image: &Image,

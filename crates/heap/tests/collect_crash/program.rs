@@ -1,4 +1,4 @@
-//! The pool that is collected, what the program does to it, and what may be in it then.
+//! The pool that is collected, the program's operations on it, and the content that they allow.
 
 use firn_crash::Crash;
 use firn_format::statistics::{FIRST_CLASS, FIRST_EVENT, block_at};
@@ -9,36 +9,36 @@ use firn_media::MediumExt;
 use firn_units::WORD_BYTES;
 
 type Spine = Refs<Bytes>;
-/// What the spine's places hold.
+/// The content of the spine's places.
 pub type Content = [Option<Vec<u8>>; 3];
 
 /// Objects of the pool before most are freed: two frames.
 const BEFORE: usize = 120;
-/// Those that stay, two in the first frame, of which one at its beginning, and one in the second.
+/// The objects that stay: two in the first frame, one of them at its beginning, and one in the second.
 const KEPT: [usize; 3] = [0, 60, 100];
 const LEN: usize = 30;
-/// Of another class.
+/// The length of an object of another class.
 const LONG: usize = 60;
 const WORD: usize = WORD_BYTES as usize;
-/// Threads of the program at most.
+/// The most threads of the program.
 pub const MUTATORS: usize = 2;
 
-/// What the program does, one operation each. Each has the locks of the places that it is about.
+/// The program's operations. Each holds the locks of its places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Change a word of the object in place, one or another by the operation's number.
+    /// Change a word of the object in place; the operation's number selects the word.
     Change(usize),
-    /// Put a new object in its place, freeing it.
+    /// Put a new object in the place, and free the old one.
     Replace(usize),
-    /// Put a longer one in its place, freeing it.
+    /// Put a longer object in the place, and free the old one.
     Enlarge(usize),
     /// Free it.
     Remove(usize),
-    /// Forget it: only a traced pool gets the object back.
+    /// Unlink it without freeing: only a traced pool gets the space back.
     Unlink(usize),
     /// Exchange two places' references.
     Swap,
-    /// Change, replace and remove, then abort.
+    /// Change, replace and remove objects, then abort.
     Abort,
     /// Read everything, which moves it.
     Read,
@@ -46,7 +46,7 @@ pub enum Op {
     Touch(usize),
 }
 
-/// Every operation, so that a note can name it by its place here.
+/// Every operation; a note names it by its index here.
 const ALL: [Op; 15] = [
     Op::Touch(0),
     Op::Touch(1),
@@ -66,7 +66,7 @@ const ALL: [Op; 15] = [
 ];
 
 impl Op {
-    /// The places that it is about, ascending.
+    /// The operation's places, ascending.
     fn places(self) -> &'static [usize] {
         match self {
             Op::Change(place)
@@ -97,8 +97,8 @@ impl Op {
     }
 }
 
-/// Where the operation of this number changes an object: two that follow each other change different
-/// words, so that the second does not hide what becomes of the first.
+/// Where the operation with this number changes an object: consecutive operations change different words, so that the
+/// second does not hide the fate of the first.
 fn changed_by(number: u8) -> usize {
     usize::from(number % 2) * 2 * WORD
 }
@@ -126,7 +126,7 @@ pub fn collect(scheme: &'static Scheme) -> CollectOptions {
     }
 }
 
-/// What the object at a place is at first: no two are the same, or nobody would see which is where.
+/// The initial object at a place: all differ, so that each can be recognised.
 fn start(place: usize) -> Vec<u8> {
     vec![1 + place as u8; LEN]
 }
@@ -137,7 +137,7 @@ pub fn setup(crash: &Crash, options: &PoolOptions) {
     pool.close().unwrap();
 }
 
-/// Collects, and makes everything anew: what moved is garbage then.
+/// Collects, and makes everything anew, so that the moved objects are garbage.
 pub fn collect_and_refill(crash: &Crash, options: &PoolOptions, scheme: &'static Scheme) {
     let pool = Pool::open(crash.clone(), options).unwrap();
     pool.collect(&collect(scheme)).unwrap();
@@ -179,17 +179,17 @@ fn fill(pool: &Pool<Crash>) {
         .unwrap();
 }
 
-/// What no operation touches: it moves too. An array fills two lines.
+/// An object that no operation touches, but that moves, too. An array fills two lines.
 type Bystander = Refs<Spine>;
 const BYSTANDERS: &str = "bystanders";
 const PLACES: usize = 14;
-/// Those that there were before most were freed.
+/// How many there were before most were freed.
 const BYSTANDERS_BEFORE: usize = 48;
-/// Those that stay.
+/// The ones that stay.
 const BYSTANDERS_KEPT: [usize; 2] = [5, 40];
 
-/// Adds bystanders: where objects move together, an operation moves all others at once, and nothing would be
-/// left to the collector.
+/// Adds bystanders: where objects move together, an operation moves all others at once, and would leave nothing to the
+/// collector.
 pub fn add_bystanders(crash: &Crash, options: &PoolOptions) {
     let pool = Pool::open(crash.clone(), options).unwrap();
     let mut session = pool.session().unwrap();
@@ -221,7 +221,7 @@ pub fn add_bystanders(crash: &Crash, options: &PoolOptions) {
     pool.close().unwrap();
 }
 
-/// Does an operation; what it read, if that is what it does.
+/// Carries out an operation; returns the content if it reads.
 pub fn apply(session: &mut Session<Crash>, op: Op, number: u8) -> Result<Option<Content>, Error> {
     match op {
         Op::Read => return read(session).map(Some),
@@ -318,8 +318,8 @@ pub fn check(pool: &Pool<Crash>) -> Result<(), String> {
         .map_or(Ok(()), |finding| Err(finding.to_string()))
 }
 
-/// Takes what was counted before the crash off the statistics page. It decides nothing; but further
-/// collections add to it, and would tell images apart by it.
+/// Clears the counts of events from before the crash on the statistics page. They decide nothing, but further
+/// collections add to them, and images would differ by them.
 fn forget_events(crash: &Crash) {
     let words = (FIRST_CLASS - FIRST_EVENT) as u64;
     crash.zero(
@@ -328,7 +328,7 @@ fn forget_events(crash: &Crash) {
     );
 }
 
-/// Opens what a crash left: nothing acknowledged is lost, and the pool can be used and collected on.
+/// Opens a crashed pool: nothing acknowledged is lost, and the pool can be used and collected further.
 pub fn verify(
     crash: Crash,
     options: &PoolOptions,
@@ -343,7 +343,7 @@ pub fn verify(
     let found = read(&mut session).map_err(|e| e.to_string())?;
     past.allows(&found)?;
     check(&pool).map_err(|e| format!("after reading: {e}"))?;
-    // The cycle goes on where it stopped, beside further changes.
+    // The cycle resumes where it stopped, beside further changes.
     let mut expected = found;
     for op in [Op::Change(0), Op::Replace(2)] {
         apply(&mut session, op, 77).map_err(|e| e.to_string())?;
@@ -364,7 +364,7 @@ pub fn verify(
     }
 }
 
-/// Objects of an explicit pool that are allocated and in no place. A traced pool has reclaimed them.
+/// Objects of an explicit pool that are allocated but in no place. A traced pool has reclaimed such objects.
 fn leaked(
     pool: &Pool<Crash>,
     session: &mut Session<Crash>,
@@ -377,27 +377,27 @@ fn leaked(
     Ok(objects - content.iter().flatten().count())
 }
 
-/// An operation that was begun, and how many of the other thread's had returned by then.
+/// An operation that was begun, and how many of the other thread's operations had returned by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Begun {
     op: Op,
     after: usize,
 }
 
-/// What a thread of the program has done.
+/// The operations of one thread.
 #[derive(Clone, Debug, Default)]
 struct History {
     begun: Vec<Begun>,
-    /// Of these, how many have returned: all but the last at least.
+    /// How many of these have returned: all except perhaps the last.
     done: usize,
 }
 
-/// Bits of a note for one operation: its number, from one on, and what the other had done.
+/// Bits of a note for one operation: its index, from one on, and the count of the other thread.
 const OP_BITS: u32 = 6;
 const AFTER_BITS: u32 = 2;
 
 impl History {
-    /// As a note, of which an oracle learns all.
+    /// All of it as a note, for the oracle.
     fn note(&self) -> u64 {
         let unfinished = (self.begun.len() - self.done) as u64;
         self.begun.iter().fold(0, |note, begun| {
@@ -424,17 +424,17 @@ impl History {
     }
 }
 
-/// What the program has done.
+/// The operations of all threads.
 #[derive(Clone, Debug, Default)]
 pub struct Past([History; MUTATORS]);
 
 impl Past {
-    /// From the threads' notes.
+    /// Reads the threads' notes.
     pub fn of_notes(notes: [u64; MUTATORS]) -> Self {
         Self(notes.map(History::of_note))
     }
 
-    /// Notes that a thread begins an operation. Its note, and the number of the operation.
+    /// Notes that a thread begins an operation. Returns the note and the operation's number.
     pub fn begin(&mut self, thread: usize, op: Op) -> (u64, u8) {
         let after = self.0[1 - thread].done;
         let own = &mut self.0[thread];
@@ -442,14 +442,14 @@ impl Past {
         (own.note(), number(thread, own.begun.len() - 1))
     }
 
-    /// Notes that it returned.
+    /// Notes that the operation returned.
     pub fn end(&mut self, thread: usize) -> u64 {
         let own = &mut self.0[thread];
         own.done += 1;
         own.note()
     }
 
-    /// What was done is done, and what began since may be.
+    /// Returned operations must have taken effect; operations begun since may have.
     pub fn since(&self, before: &Self) -> Self {
         let mut past = self.clone();
         for (own, before) in past.0.iter_mut().zip(&before.0) {
@@ -458,7 +458,7 @@ impl Past {
         past
     }
 
-    /// Whether the spine may hold this: what returned is there, of what did not all or nothing.
+    /// Whether the spine may hold this: a returned operation has taken effect, another one wholly or not at all.
     pub fn allows(&self, found: &Content) -> Result<(), String> {
         let content: Content = core::array::from_fn(|place| Some(start(place)));
         match self.reaches(found, content, [0; MUTATORS]) {
@@ -467,7 +467,7 @@ impl Past {
         }
     }
 
-    /// Whether an order in which operations take effect leads to `found` from here.
+    /// Whether some order of the operations leads to `found` from here.
     fn reaches(&self, found: &Content, content: Content, applied: [usize; MUTATORS]) -> bool {
         let all_there = (0..MUTATORS).all(|thread| applied[thread] >= self.0[thread].done);
         if all_there && content == *found {
@@ -486,7 +486,7 @@ impl Past {
     }
 }
 
-/// What an operation writes.
+/// The number that an operation writes.
 fn number(thread: usize, nth: usize) -> u8 {
     (11 * (thread + 1) + nth) as u8
 }

@@ -1,4 +1,4 @@
-//! A slot that an object moved to and was freed in, used again for an object that is stored at home.
+//! A slot to which an object moved and in which it was freed is reused for an object that is stored at home.
 
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Schedule};
 use firn_heap::collector::scheme::PIGGYBACK;
@@ -7,12 +7,12 @@ use firn_media::Step;
 
 use crate::program::{check, collect, options};
 
-/// More than a log entry takes of a new object.
+/// More bytes than a log entry takes from a new object.
 const LEN: usize = 3000;
 /// Objects before most are freed, and those that stay: one in each of two runs.
 const BEFORE: usize = 8;
 const KEPT: [usize; 2] = [0, 5];
-/// What the new object holds.
+/// The content of the new object.
 const NEW: u8 = 9;
 const ROOT: &str = "kept";
 
@@ -80,7 +80,7 @@ fn workload(crash: &Crash) {
     run.finished().unwrap();
 }
 
-/// What returned is there, and of the next change all or nothing.
+/// The returned change is there, and the next one wholly or not at all.
 fn verify(crash: Crash, state: &CrashState) -> Result<(), String> {
     let pool = Pool::open(crash, &pool_options()).map_err(|e| e.to_string())?;
     pool.medium().end_of_recovery();
@@ -107,7 +107,7 @@ fn verify(crash: Crash, state: &CrashState) -> Result<(), String> {
     }
 }
 
-/// What crashes it everywhere, with a step left out or none.
+/// An explorer that crashes it everywhere, with a step left out or none.
 pub fn explorer(leave_out: Option<&'static Step>, max_findings: usize) -> Explorer<'static> {
     let crash = Crash::new(16 << 20, CrashOptions::default());
     setup(&crash);

@@ -1,5 +1,5 @@
-//! A crash state's story in words: what was done to the objects that move, to their references and to the
-//! log, by whom, and what the crash left of it.
+//! A crash state's story in words: who did what to the moving objects, to their references and to the log, and what the
+//! crash left of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use firn_format::reference::RefWord;
 use firn_format::sealed::Seal;
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-/// A unit of the plan: where it comes from, where it goes, how long a slot is.
+/// A unit of the plan: its source, its destination, and the length of a slot.
 struct Moves {
     /// Its number, P for the array of references.
     name: String,
@@ -23,7 +23,7 @@ struct Moves {
     bytes: u64,
 }
 
-/// What places are called while a plan counts.
+/// The names of places while a plan counts.
 struct Names {
     header: PlanHeader,
     settled: VirtAddr,
@@ -31,7 +31,7 @@ struct Names {
 }
 
 impl Names {
-    /// From the plan that the phase on media names.
+    /// The names for the plan that the phase on media names.
     fn of(image: &Image) -> Option<Self> {
         let value = Seal::Phase.open_at(image.load_u64(PHASE), PHASE).ok()?;
         let plan = match Phase::from_value(value, PHASE).ok()? {
@@ -70,7 +70,7 @@ impl Names {
         })
     }
 
-    /// The object at an address, with the offset into it: x is where it comes from, y where it goes.
+    /// The object at an address, with the offset into it: x stands for its source, y for its destination.
     fn object(&self, at: VirtAddr) -> Option<(String, u64)> {
         let within = |start: VirtAddr, bytes| at.0.checked_sub(start.0).filter(|at| *at < bytes);
         self.units.iter().find_map(|unit| {
@@ -90,7 +90,7 @@ impl Names {
         (word < self.header.units).then_some(word)
     }
 
-    /// What is at an address, if it is of interest.
+    /// The content of an address, if it is of interest.
     fn place(&self, at: VirtAddr) -> Option<String> {
         let lanes = LANES_START.0..LANES_START.0 + LANES as u64 * LANE_BYTES;
         if let Some((object, _)) = self.object(at) {
@@ -107,7 +107,7 @@ impl Names {
         }
     }
 
-    /// What a word is that holds `value`: of one that lies elsewhere, what it refers to.
+    /// The meaning of a word that holds `value`: for a word outside the plan, its target.
     fn word(&self, at: VirtAddr, value: u64) -> Option<String> {
         self.place(at)
             .or_else(|| match self.object(RefWord(value).address())? {
@@ -116,7 +116,7 @@ impl Names {
             })
     }
 
-    /// What lies in a line.
+    /// The content of a line.
     fn line(&self, line: VirtAddr) -> Vec<String> {
         let words = (0..LINE_BYTES).step_by(WORD_BYTES as usize);
         let place = |at| match self.settled(at) {
@@ -128,7 +128,7 @@ impl Names {
         names
     }
 
-    /// What an event does, if it is of interest.
+    /// The effect of an event, if it is of interest.
     fn event(&self, event: &Event) -> Option<String> {
         match event {
             Event::Store { new, .. } => match event.stored()? {
@@ -144,14 +144,14 @@ impl Names {
                 (!names.is_empty()).then(|| format!("writes {} back", names.join(" and ")))
             }
             Event::Fence { .. } => Some("fence".into()),
-            // The last bit of a note says whether its operation goes on.
+            // The last bit of a note says whether its operation has only begun.
             Event::Note { progress, .. } if progress & 1 == 0 => Some("returns".into()),
             _ => None,
         }
     }
 }
 
-/// Who does it.
+/// Who causes it.
 fn who(event: &Event, threads: usize) -> String {
     match usize::from(event.thread()) {
         0 => "recovery".into(),
@@ -160,7 +160,7 @@ fn who(event: &Event, threads: usize) -> String {
     }
 }
 
-/// Operations that are open when the plan comes into force: where that is, and where each one begins.
+/// Operations that are open when the plan comes into force: the index of that moment, and of the beginning of each.
 fn open_from_before(events: &[&Event]) -> Option<(usize, Vec<usize>)> {
     let is_phase = |event: &&Event| event.stored() == Some(Stored::Word(PHASE));
     let phase = events.iter().position(is_phase)?;
@@ -176,9 +176,9 @@ fn open_from_before(events: &[&Event]) -> Option<(usize, Vec<usize>)> {
     (!begun.is_empty()).then_some((phase, begun))
 }
 
-/// What happened from the first event on that touches an object's destination. If operations were open when
-/// the plan came into force, their beginnings, and all from then on. If nothing was copied, how it came into
-/// force.
+/// Tells the events from the first one on that touches an object's destination. If operations were open when the plan
+/// came into force, tells their beginnings, and everything from then on. If nothing was copied, tells how the plan came
+/// into force.
 fn tell_from_copies(names: &Names, events: &[&Event], threads: usize, out: &mut String) {
     let copies = |event: &&Event| match event.stored() {
         Some(Stored::Word(at)) => names.units.iter().any(|unit| unit.to == at),
@@ -198,7 +198,7 @@ fn tell_from_copies(names: &Names, events: &[&Event], threads: usize, out: &mut 
     tell(names, &events[phase..], threads, out);
 }
 
-/// What happened. What somebody does twice in a row is told once.
+/// Tells the events. Repetitions by one thread are told once.
 fn tell(names: &Names, events: &[&Event], threads: usize, out: &mut String) {
     let (mut last_who, mut last_what) = (String::new(), String::new());
     for event in events {
@@ -215,7 +215,7 @@ fn tell(names: &Names, events: &[&Event], threads: usize, out: &mut String) {
     }
 }
 
-/// Places of which media holds something older than the cache did.
+/// Places of which media holds an older version than the cache did.
 fn lost(names: &Names, events: &[Event], left: &Image) -> Vec<String> {
     let stores = events
         .iter()
@@ -233,7 +233,7 @@ fn lost(names: &Names, events: &[Event], left: &Image) -> Vec<String> {
     lost
 }
 
-/// The story of a crash state, a paragraph for each crash. Of the check only what it stores is told.
+/// The story of a crash state, one paragraph per crash. Of the check only its stores are told.
 pub fn in_words(story: &Story, threads: usize) -> String {
     let mut out = String::new();
     let mut names = None;
@@ -260,7 +260,7 @@ pub fn in_words(story: &Story, threads: usize) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A line that is not too long for a page: it goes on below its beginning.
+/// Breaks a line that is too long for a page, and indents the rest.
 fn wrapped(line: &str) -> String {
     let mut out = String::new();
     let mut width = 0;
@@ -276,6 +276,6 @@ fn wrapped(line: &str) -> String {
     out
 }
 
-/// Characters of a line, and those that say who does it.
+/// The width of a line in characters, and of the part that names the thread.
 const WIDTH: usize = 100;
 const INDENT: usize = 11;

@@ -1,5 +1,5 @@
-//! Is the collector right beside two threads that change what it moves, in every interleaving, with a
-//! crash at any moment?
+//! Is the collector correct beside two threads that change moving objects, in every interleaving, with a crash at any
+//! moment?
 
 mod program;
 
@@ -15,7 +15,7 @@ use firn_media::Domain;
 
 use program::{Draw, Log, Program, THREADS};
 
-/// What a swarm is about.
+/// The parameters of a swarm.
 #[derive(Clone, Copy)]
 struct Case {
     kind: PoolKind,
@@ -70,7 +70,7 @@ fn setup(crash: &Crash, kind: PoolKind) {
     pool.close().unwrap();
 }
 
-/// Collections one after the other, whole ones and such that stop at each step.
+/// Collections one after the other, some whole and some stopping at each step.
 fn collect(pool: &Pool<Crash>, case: &Case, mut draw: Draw) {
     for _ in 0..case.collections {
         let options = CollectOptions {
@@ -159,7 +159,7 @@ fn verify_content(
     Ok(steps)
 }
 
-/// What a crash left: acknowledged content, before and after the interrupted cycle ended.
+/// Checks a crashed pool: acknowledged content, before and after the interrupted cycle ended.
 fn verify(crash: Crash, state: &CrashState, case: &Case, log: &Log) -> Result<(), String> {
     let text = |e: firn_heap::Error| e.to_string();
     let pool = Pool::open(crash, &options(case.kind)).map_err(|e| e.to_string())?;
@@ -237,8 +237,8 @@ fn two_writers_beside_the_collector() {
     every_case(SEEDS);
 }
 
-/// A freed large object whose chunk somebody looked at first between its words and its quarantine; a new
-/// one whose chunk two threads looked at first.
+/// Frees a large object whose chunk gets its first look between the words and the quarantine; allocates a new one while
+/// two threads take the first look at its chunk.
 #[test]
 fn seeds_that_once_found_something_find_nothing() {
     for (kind, seed) in [(PoolKind::Explicit, 695), (PoolKind::Traced, 305)] {

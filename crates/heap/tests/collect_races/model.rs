@@ -1,4 +1,4 @@
-//! What the program draws, and what it must find.
+//! The program's random steps, and the content that it must find.
 
 use super::*;
 
@@ -43,7 +43,7 @@ impl Draw {
     }
 }
 
-/// A thread's model: the durable part and what it holds by handles.
+/// A thread's model: the durable part and the part held by handles.
 #[derive(Clone, Default)]
 pub struct Model {
     pub region: Region,
@@ -52,7 +52,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// What the setup leaves.
+    /// The state after the setup.
     pub fn start(thread: usize) -> Self {
         let mut model = Self::default();
         for n in 0..PLACES * 2 {
@@ -66,7 +66,7 @@ impl Model {
         model
     }
 
-    /// An operation that has something to do, instead of one that has not.
+    /// Replaces an operation that has nothing to do by one that has.
     pub fn sensible(&self, op: Op) -> Op {
         let chain = |place: usize| self.region.places[place].len();
         match op {
@@ -91,7 +91,7 @@ impl Model {
         }
     }
 
-    /// Does a step; `recalled` says whether a weak handle's object was still there.
+    /// Does a step; `recalled` says whether a weak handle's object still existed.
     pub fn apply(&mut self, op: Op, step: u64, recalled: bool) {
         let places = &mut self.region.places;
         match op {
@@ -135,7 +135,7 @@ impl Model {
     }
 }
 
-/// What of a run the models cannot know: whether the weak handles' objects were still there.
+/// The outcomes of a run that the models cannot predict: whether the weak handles' objects still existed.
 #[derive(Default)]
 pub struct Log {
     pub seed: u64,
@@ -148,7 +148,7 @@ impl Log {
         self.recalled = Default::default();
     }
 
-    /// The model of a thread after so many steps.
+    /// The model of a thread after this many steps.
     pub fn model(&self, thread: usize, steps: u64) -> Model {
         let mut model = Model::start(thread);
         let mut draw = thread_draw(self.seed, thread);

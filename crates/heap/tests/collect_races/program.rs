@@ -1,8 +1,8 @@
-//! The program beside the collector: what its threads do, and what must be there afterwards.
+//! The program beside the collector: its threads' steps, and the content that must be there afterwards.
 //!
-//! Each thread has places of its own, with a chain of nodes in each, and draws its steps from a seed,
-//! so a model can be computed for any number of steps. Both threads also store a field each of one
-//! shared object, without a lock: how many steps they have done.
+//! Each thread has places of its own, with a chain of nodes in each, and draws its steps from a seed, so a model can be
+//! computed for any number of steps. Each thread also stores its number of steps in a field of one shared object,
+//! without a lock.
 
 #[path = "model.rs"]
 mod model;
@@ -22,7 +22,7 @@ pub struct Node {
     number: u64,
 }
 
-/// One word a thread: steps it has done.
+/// One word per thread: the steps that it has done.
 #[derive(Stored)]
 #[repr(C)]
 pub struct Done {
@@ -47,35 +47,35 @@ pub struct Item {
     len: usize,
 }
 
-/// What a thread's places and its own root hold.
+/// The content of a thread's places and of its own root.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Region {
     places: [Vec<Item>; PLACES],
     root: Option<u64>,
 }
 
-/// What one step does, in one transaction.
+/// One step, in one transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// Change the data of the first node in place, at both of its ends, and the node's number.
     Change(usize),
-    /// Put a new node before the others: the only reference to these moves into a new object.
+    /// Put a new node before the others: the only reference to them moves into a new object.
     Push(usize, usize),
     /// Drop the first node; free it, or leave it to the collector.
     Pop(usize, bool),
     /// Exchange the chains of two places.
     Swap(usize, usize),
-    /// Move what follows the first node of one place to another, and back what was there.
+    /// Exchange the nodes behind the first nodes of two places.
     Splice(usize, usize),
     /// Other data for the first node.
     Replace(usize, usize),
     /// Take the first node out, and keep a strong handle to it.
     Hold(usize),
-    /// Put it in again.
+    /// Put it back.
     Unhold(usize),
     /// Take the first node out, and keep a weak handle to it.
     Forget(usize),
-    /// Put it in again if it is still there.
+    /// Put it back if it still exists.
     Recall(usize),
     /// Make a root, or remove it.
     Root,
@@ -114,7 +114,7 @@ impl<'p, M: Medium> Program<'p, M> {
         }
     }
 
-    /// One more step; before it sometimes one that is aborted.
+    /// Does another step, sometimes after one that is aborted.
     pub fn step(&mut self) -> u64 {
         self.step += 1;
         let step = self.step;
@@ -132,7 +132,7 @@ impl<'p, M: Medium> Program<'p, M> {
         step
     }
 
-    /// Changes that are taken back.
+    /// Makes changes and rolls them back.
     fn abort(&mut self) {
         let thread = self.thread;
         let gone = self.session.transaction(|tx| {
@@ -192,7 +192,7 @@ impl<'p, M: Medium> Program<'p, M> {
         Ok(recalled)
     }
 
-    /// Reads everything of the thread's.
+    /// Reads and checks everything that belongs to the thread.
     pub fn verify(&mut self) {
         let found = read(&mut self.session, self.thread).unwrap();
         assert_eq!(found, self.model.region, "after step {}", self.step);
@@ -277,7 +277,7 @@ impl<'t, M: Medium> Places<'t, M> {
     }
 }
 
-/// Other data for a node, in a nested transaction after one that fails.
+/// Replaces a node's data in a nested transaction, after one that fails.
 fn replace<M: Medium>(node: InTx<'_, M>, step: u64, len: usize) -> Result<(), Error> {
     let tx = node.view();
     let failed = tx.nested(|tx| {
@@ -333,14 +333,14 @@ fn change<M: Medium>(node: InTx<'_, M>, step: u64) -> Result<(), Error> {
 
 fn drop_node<M: Medium>(node: InTx<'_, M>) -> Result<(), Error> {
     let (tx, data) = (node.view(), node.follow(Node::DATA).unwrap());
-    // SAFETY: the only reference to the node was removed, that to its data goes with it.
+    // SAFETY: the only reference to the node was removed, and the one to its data goes with it.
     unsafe {
         tx.free(data)?;
         tx.free(node)
     }
 }
 
-/// What a thread's region holds.
+/// The content of a thread's region.
 pub fn read<M: Medium>(session: &mut Session<M>, thread: usize) -> Result<Region, Error> {
     session.read(|view| {
         let spine = view.root::<Spine>("spine")?;
@@ -366,7 +366,7 @@ pub fn read<M: Medium>(session: &mut Session<M>, thread: usize) -> Result<Region
     })
 }
 
-/// The stamp, if it is the same at both ends and the rest is of one kind.
+/// The stamp, if it is equal at both ends and the rest is uniform.
 fn stamp_of(bytes: &[u8]) -> Option<u64> {
     let end = bytes.len().checked_sub(8)?;
     let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -374,7 +374,7 @@ fn stamp_of(bytes: &[u8]) -> Option<u64> {
     (same && word(0)? == word(end)?).then(|| word(0))?
 }
 
-/// Steps that the threads have done.
+/// The threads' numbers of steps.
 pub fn steps_done<M: Medium>(session: &mut Session<M>) -> Result<[u64; THREADS], Error> {
     session.read(|view| {
         let done = view.root::<Done>("done")?;
@@ -384,8 +384,8 @@ pub fn steps_done<M: Medium>(session: &mut Session<M>) -> Result<[u64; THREADS],
 
 const SETUP_LENS: [usize; 7] = [24, 100, 30, 1000, 24, 6000, 40_000];
 
-/// Makes the threads' regions, between objects most of which are freed at the end: pages of many
-/// classes hold little.
+/// Makes the threads' regions, between objects most of which are freed at the end, so that pages of many classes are
+/// sparse.
 pub fn setup<M: Medium>(pool: &Pool<M>, fillers: usize) {
     let mut session = pool.session().unwrap();
     let make = |tx: Tx<'_, M>| {

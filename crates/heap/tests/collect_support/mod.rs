@@ -1,4 +1,4 @@
-//! Fragmented pools for tests of the collector, and what must be in them.
+//! Fragmented pools for tests of the collector, and checks of their content.
 #![allow(dead_code)]
 
 use firn_heap::collector::{CollectOptions, PageSize};
@@ -23,7 +23,7 @@ pub fn options(kind: PoolKind) -> PoolOptions {
     }
 }
 
-/// Collections that win whatever can be won.
+/// Collections that win everything that can be won.
 pub fn collect(pages: PageSize) -> CollectOptions {
     CollectOptions {
         target: 1.0,
@@ -32,7 +32,7 @@ pub fn collect(pages: PageSize) -> CollectOptions {
     }
 }
 
-/// Objects that are made one after the other, and those of them that stay.
+/// Objects that are made one after the other, and a choice of those that stay.
 #[derive(Clone, Copy)]
 pub struct Objects {
     pub count: usize,
@@ -55,7 +55,7 @@ pub const MIXED: Objects = Objects {
 /// Slots of a page of [`UNEVEN`].
 pub const SLOTS: usize = 8;
 
-/// Three pages that hold five, five and three: the second is split, or starts a page.
+/// Three pages with five, five and three objects: the second is split, or starts a page.
 pub const UNEVEN: Objects = Objects {
     count: 3 * SLOTS,
     len: |_| 490,
@@ -82,7 +82,7 @@ impl Objects {
         })
     }
 
-    /// Frees those that do not stay.
+    /// Frees the others.
     pub fn thin<M: Medium>(&self, pool: &Pool<M>) -> Result<(), Error> {
         self.each_batch(&mut pool.session()?, |tx, i| {
             let spine = tx.root::<Spine>("spine")?;
@@ -109,7 +109,7 @@ impl Objects {
         Ok(())
     }
 
-    /// A pool in which they are thin.
+    /// A pool in which most of them were freed.
     pub fn pool<M: Medium>(&self, medium: M, kind: PoolKind) -> Pool<M> {
         let pool = Pool::create(medium, &options(kind)).unwrap();
         self.make(&pool).unwrap();
@@ -117,7 +117,7 @@ impl Objects {
         pool
     }
 
-    /// Whether those that stay are there, those alone, and the pool is sound.
+    /// Checks that exactly the staying objects are there, and the pool is sound.
     pub fn verify<M: Medium>(&self, pool: &Pool<M>) -> Result<(), String> {
         let findings = pool.check().map_err(|e| e.to_string())?;
         if let Some(finding) = findings.first() {
@@ -143,7 +143,7 @@ impl Objects {
         }
     }
 
-    /// How many stay, the spine included.
+    /// How many stay, including the spine.
     pub fn staying(&self) -> u64 {
         1 + (0..self.count).filter(|&i| (self.stays)(i)).count() as u64
     }
@@ -170,8 +170,7 @@ pub fn words_of<T: Target, M: Medium>(pool: &Pool<M>, name: &str) -> Vec<u64> {
     })
 }
 
-/// Whether so many objects are counted in a closed pool that has not crashed, and its slots in use are
-/// theirs.
+/// Checks that a closed pool that has not crashed counts this many objects, and that its slots in use are theirs.
 pub fn verify_closed<M: Medium>(medium: &M, objects: u64) -> Result<(), String> {
     let statistics = Statistics::read(medium).map_err(|e| e.to_string())?;
     let occupancy = Occupancy::read(medium).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! Does a pool that a thread keeps compact lose nothing, and does that thread do as it is told?
+//! Does a pool that a thread keeps compact lose nothing, and does that thread obey its options?
 
 #[path = "../collect_races/program.rs"]
 mod program;
@@ -23,7 +23,7 @@ use program::{Log, Program, THREADS};
 
 const SEEDS: core::ops::Range<u64> = 0..20;
 
-/// Looks all the time, and collects whenever anything is to be won.
+/// Checks all the time, and collects whenever anything can be won.
 fn eager() -> CollectorOptions {
     CollectorOptions {
         trigger: 1.01,
@@ -91,8 +91,8 @@ fn two_threads_on_a_mapped_pool_lose_nothing() {
     }
 }
 
-/// Two threads of the program, and one that starts a collector and stops it when they are done.
-/// Returns the collections.
+/// Two threads of the program, and one that starts a collector and stops it when they are done. Returns the number of
+/// collections.
 fn workload(crash: &Crash, kind: PoolKind, steps: u64, log: &Arc<Mutex<Log>>) -> u64 {
     log.lock().unwrap().begin(crash.random_u64());
     let pool = Pool::open(crash.clone(), &options(kind)).unwrap();
@@ -166,7 +166,7 @@ fn a_crash_beside_the_thread_loses_nothing() {
                 pool.medium().end_of_recovery();
                 let (log, done) = (log.lock().unwrap(), [state.note(1), state.note(2)]);
                 judge(&pool, &log, done)?;
-                // A thread goes on with the cycle that was interrupted.
+                // The collector's thread resumes the interrupted cycle.
                 let collector = pool.start_collector(&eager()).map_err(|e| e.to_string())?;
                 collector.stop().map_err(|e| e.to_string())?;
                 pool.collect(&eager().collect).map_err(|e| e.to_string())?;
@@ -183,7 +183,7 @@ fn a_crash_beside_the_thread_loses_nothing() {
         });
         println!("{kind:?}: {report}");
         report.expect_clean();
-        // Not every schedule lets it run before the others have ended.
+        // In some schedules it does not run before the others have ended.
         assert!(collections.get() >= SEEDS.end / 2, "{collections:?}");
     }
 }
@@ -231,7 +231,7 @@ fn what_it_cannot_mend_it_lets_be() {
     wait(pool.medium());
     // Nothing has changed, so it is not tried again.
     assert_eq!(collector.progress().collections, 1);
-    // Now something has, and it is, but for a small part of the time.
+    // Now the pool has changed, and it is tried, but for a small part of the time.
     pool.session()
         .unwrap()
         .transaction(|_| Ok::<_, Error>(()))
@@ -245,7 +245,7 @@ fn what_it_cannot_mend_it_lets_be() {
     assert!(done.collections < 3 || busy < waited / 8, "{done:?}");
 }
 
-/// How often the thread of the collector has given its processor up.
+/// How often the collector's thread has given up its processor.
 fn wake_ups() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let files = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("status")));
@@ -259,7 +259,7 @@ fn wake_ups() -> u64 {
     switches.unwrap().trim().parse().unwrap()
 }
 
-/// Whatever it is that it cannot do: nothing is to be won, or an operation stays open.
+/// Whatever the obstacle: nothing can be won, or an operation stays open.
 #[test]
 fn an_idle_program_has_an_idle_collector() {
     const SECOND: Duration = Duration::from_secs(1);
@@ -284,12 +284,12 @@ fn an_idle_program_has_an_idle_collector() {
         let woken = wake_ups() - before;
         drop(guard);
         collector.stop().unwrap();
-        // Twenty thousand, when it looked every 50 us.
+        // It was twenty thousand with a check every 50 us.
         assert!(woken <= 100, "{woken} times, {stays_open}");
     }
 }
 
-/// Bytes that a collector gave back of a pool of several chunks in `folder` that is thin everywhere.
+/// Bytes that a collector gave back in a pool of several chunks in `folder` that is sparse everywhere.
 fn given_back(folder: &Path, pages: PageSize) -> u64 {
     const THIN: Objects = Objects {
         count: 11_300,
@@ -316,7 +316,7 @@ fn given_back(folder: &Path, pages: PageSize) -> u64 {
     done.released_bytes
 }
 
-/// On a disk small pages are, too: of an aligned 2 MiB of a file there all blocks are had, or none.
+/// On a disk small pages are given back whole, too: a file has all blocks of an aligned 2 MiB, or none.
 #[test]
 fn huge_pages_are_given_back_whole() {
     let (disk, memory) = (std::env::temp_dir(), Path::new("/dev/shm"));
@@ -417,7 +417,7 @@ fn a_pool_is_not_closed_under_it() {
 #[test]
 fn what_made_it_give_up_is_told() {
     let pool = MIXED.pool(crash(), PoolKind::Traced);
-    // A reference to another pool.
+    // Damage: a reference to another pool.
     let mut session = pool.session().unwrap();
     session
         .transaction(|tx| {
@@ -433,7 +433,7 @@ fn what_made_it_give_up_is_told() {
     wait(pool.medium());
     let told = collector.stop();
     assert!(matches!(told, Err(Error::Damaged { .. })), "{told:?}");
-    // The pool goes on without one, and with one when it is sound again.
+    // The pool works on without a collector, and with one when it is sound again.
     pool.medium().store_u64(field, word);
     session
         .transaction(|tx| tx.alloc_bytes(&[1; 100]).map(drop))

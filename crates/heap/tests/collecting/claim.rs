@@ -1,4 +1,4 @@
-//! Is an object copied by one thread only, in every interleaving?
+//! Does only one thread copy an object, in every interleaving?
 
 use crate::collect_support::{UNEVEN, collect, leave_open, options};
 use firn_crash::{Crash, CrashOptions, interleavings};
@@ -7,7 +7,7 @@ use firn_heap::{Error, Pool, PoolKind, View};
 
 type Spine = crate::collect_support::Spine;
 
-/// One thread reads the object, the other changes it. Whoever copies it late takes the change back.
+/// One thread reads the object, the other changes it. A second, late copy would undo the change.
 #[test]
 fn a_reader_copies_nothing_over_a_change() {
     let crash = Crash::new(16 << 20, CrashOptions::default());
@@ -20,7 +20,7 @@ fn a_reader_copies_nothing_over_a_change() {
         let crash = Crash::from_image(&image, CrashOptions::default());
         let pool = Pool::open(crash.clone(), &options(PoolKind::Traced)).unwrap();
         leave_open(&pool, &collect(PageSize::Small), 0);
-        // The array has moved already: the object is all that is raced for.
+        // The array has moved already, so the race is only about the object.
         let mut session = pool.session().unwrap();
         session
             .read(|view| view.root::<Spine>("spine").map(drop))

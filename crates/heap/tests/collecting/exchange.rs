@@ -1,4 +1,4 @@
-//! Are fields that change outside transactions kept while their objects move, crashed anywhere?
+//! Do fields that change outside transactions survive while their objects move, crashed anywhere?
 
 use crate::collect_support::{collect, options};
 use firn_crash::{
@@ -13,7 +13,7 @@ use firn_media::Domain;
 struct Counters {
     exchanged: u64,
     stored: u64,
-    /// Puts the others into different lines.
+    /// Puts the neighbouring fields into different lines.
     between: [u64; 8],
     far: u64,
 }
@@ -93,7 +93,7 @@ fn read(session: &mut Session<Crash>, root: &str) -> Result<Found, String> {
     })
 }
 
-/// Opens what a crash left, and judges it before and after the cycle goes on.
+/// Opens a crashed pool, and checks it before and after the cycle resumes.
 fn judge(crash: Crash, legal: impl Fn(Found) -> bool) -> Result<(), String> {
     let text = |e: Error| e.to_string();
     let pool = Pool::open(crash, &options(PoolKind::Traced)).map_err(|e| e.to_string())?;
@@ -114,13 +114,13 @@ fn judge(crash: Crash, legal: impl Fn(Found) -> bool) -> Result<(), String> {
     findings.first().map_or(Ok(()), |f| Err(f.to_string()))
 }
 
-/// What is done to the object that moves, one after the other.
+/// Changes of the moving object, one after the other.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Exchange,
     Store,
     ExchangeFar,
-    /// Nothing is promised of its durability.
+    /// Exchanges a field, without a promise of durability.
     ExchangeOnly,
     Compact,
 }
@@ -199,10 +199,10 @@ fn a_commit_after_an_exchange_is_kept_and_the_other_way_round() {
     explore(Domain::Adr, &[Act::ExchangeOnly, Act::Store]);
 }
 
-/// What a thread does how often.
+/// How often each thread does its step.
 const STEPS: u64 = 6;
 
-/// Threads that each add to the object that moves, and one that moves it.
+/// Threads that each add to the moving object, and one that moves it.
 fn race(crash: &Crash, jobs: [fn(&mut Session<Crash>, u64); 2]) {
     let pool = Pool::open(crash.clone(), &options(PoolKind::Traced)).unwrap();
     let mut all: Vec<Box<dyn FnOnce() + Send>> = Vec::new();

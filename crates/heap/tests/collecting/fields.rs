@@ -1,6 +1,6 @@
-//! Are references, and data that looks like them, right beside a collector, in every interleaving?
+//! Are references, and data that looks like them, treated correctly beside a collector, in every interleaving?
 //!
-//! One thread changes few objects often, another reads them without a lock, the collector moves them.
+//! One thread changes a few objects often, another reads them without a lock, the collector moves them.
 
 use crate::collect_support::{KINDS, collect, options, words_of};
 use firn_crash::{
@@ -22,9 +22,9 @@ type Spine = Refs<Node>;
 
 /// Nodes that stay.
 const NODES: usize = 6;
-/// Places whose slots hold a node and data in turn.
+/// Places whose slots alternate between a node and data.
 const SCRATCH: usize = 2;
-/// Nodes on the pages among which those that stay lie.
+/// Nodes on the pages with those that stay.
 const ALL: usize = 6 * 40;
 const STEPS: u64 = 16;
 
@@ -81,10 +81,10 @@ fn node<'t>(tx: Tx<'t, Crash>, number: u64) -> Result<Obj<'t, Node, Tx<'t, Crash
 enum Op {
     /// Exchange two places.
     Swap(usize, usize),
-    /// The first node of two refers to the second.
+    /// Link the first nodes of two places: the first refers to the second.
     Link(usize, usize),
     Change(usize),
-    /// A scratch node's slot comes to hold data that looks like two references, or back.
+    /// Turn a scratch node's slot into data that looks like two references, or back.
     Turn(usize),
 }
 
@@ -103,7 +103,7 @@ fn op(seed: u64, step: u64) -> Op {
     }
 }
 
-/// Nodes by name, which is their first place.
+/// Nodes, named by their first places.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Model {
     places: [usize; NODES],
@@ -131,7 +131,7 @@ impl Model {
         model
     }
 
-    /// As a reader sees it: numbers of the places' nodes and of what they refer to.
+    /// The model as a reader sees it: numbers of the places' nodes and of their targets.
     fn seen(&self) -> Seen {
         let number = |node: usize| self.number[node];
         Seen {
@@ -222,7 +222,7 @@ fn apply(session: &mut Session<Crash>, op: Op, step: u64, fake: &[u8]) -> Result
     })
 }
 
-/// Data that looks like references to two nodes where they are before the cycle.
+/// Data that looks like references to the places of two nodes before the cycle.
 fn fake(pool: &Pool<Crash>) -> Vec<u8> {
     let words = words_of::<Node, _>(pool, "spine");
     [words[0], words[1]].map(u64::to_le_bytes).concat()
@@ -273,7 +273,7 @@ fn workload(crash: &Crash, kind: PoolKind, run: &std::cell::RefCell<Run>) {
         }
         let mut collection = collector.collection(&how).unwrap();
         if collection.begin().unwrap() {
-            // Now and then objects wait for their first touch.
+            // In some runs objects wait for their first touch.
             for n in 0..seed % 64 {
                 collector.medium().pause(n as u32);
             }

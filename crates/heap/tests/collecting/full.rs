@@ -1,4 +1,4 @@
-//! What does a collection do in a pool that is full and cannot grow?
+//! How does a collection work in a pool that is full and cannot grow?
 
 use crate::collect_support::{KINDS, Spine, collect};
 use firn_crash::{Crash, CrashOptions};
@@ -7,12 +7,12 @@ use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Session, View};
 
 const PLACES: usize = 60_000;
 const LEN: usize = 250;
-/// One object in so many stays.
+/// One object in this many stays.
 const STEP: usize = 5;
 /// Bytes of the device or the pool.
 const BYTES: u64 = 20 << 20;
 
-/// What keeps the pool from growing.
+/// The limit that keeps the pool from growing.
 #[derive(Clone, Copy, Debug)]
 enum Limit {
     Pool,
@@ -93,7 +93,7 @@ fn assert_content(pool: &Pool<Crash>, stays: impl Fn(usize) -> bool, when: &str)
     });
 }
 
-/// Collects; without room it may say so instead, as long as nothing is begun.
+/// Collects; if there is no room it may report that instead, as long as nothing is begun.
 fn try_collect(pool: &Pool<Crash>) -> Option<Collected> {
     let collected = pool.collect(&collect(PageSize::Small));
     assert!(!pool.has_open_cycle());
@@ -139,7 +139,7 @@ fn holes_without_a_free_page_can_be_used_again() {
         let stays = |i: usize| i < made && i.is_multiple_of(STEP);
         let _ = try_collect(&pool);
         assert_content(&pool, stays, name);
-        // Whether or not anything was moved, what was freed is there to be used.
+        // Whether or not anything was moved, the freed space can be used.
         for i in (0..made).filter(|i| i % STEP != 0) {
             session
                 .transaction(|tx| {
@@ -157,7 +157,7 @@ fn a_few_free_pages_are_enough_to_win_the_rest() {
     each_case(|pool, _, _, name| {
         let mut session = pool.session().unwrap();
         let made = fill(&mut session);
-        // A stretch of pages without any object, and holes everywhere else.
+        // A stretch of pages without objects, and holes everywhere else.
         let stays = |i: usize| i >= 1000 && i < made && i.is_multiple_of(STEP);
         free(&mut session, (0..made).filter(|&i| !stays(i)));
         let before = pool.ratio(PageSize::Small);
@@ -169,7 +169,7 @@ fn a_few_free_pages_are_enough_to_win_the_rest() {
     });
 }
 
-/// Every second object is freed, and nowhere is a page free but what allocation leaves to collections.
+/// Every second object is freed, and no page is free except those that allocation leaves to collections.
 #[test]
 fn holes_in_a_full_pool_become_pages() {
     each_case(|pool, kind, limit, name| {
@@ -180,7 +180,7 @@ fn holes_in_a_full_pool_become_pages() {
         drop(session);
         let medium = pool.medium().clone();
         pool.close().unwrap();
-        // Who opens it knows nothing of what the device refused.
+        // A new open does not know what the device refused.
         let pool = Pool::open(medium.clone(), &options(kind, limit)).unwrap();
         let before = [PageSize::Small, PageSize::Huge].map(|pages| pool.ratio(pages));
         let refusals = medium.refusals();
@@ -196,7 +196,7 @@ fn holes_in_a_full_pool_become_pages() {
         assert_ne!(collected.ended, Ended::NoRoom, "{name}");
         let most = match limit {
             Limit::Pool => 0,
-            // It grows no further, and so many holes have no blocks.
+            // It grows no further, and this many holes have no blocks.
             Limit::Device => 8,
         };
         assert!(
@@ -207,7 +207,7 @@ fn holes_in_a_full_pool_become_pages() {
     });
 }
 
-/// One refusal answers an allocation, and none one that finds what has blocks.
+/// One refusal answers an allocation; an allocation that finds frames with blocks gets none.
 #[test]
 fn a_full_device_is_asked_once_by_who_finds_nothing() {
     for kind in KINDS {

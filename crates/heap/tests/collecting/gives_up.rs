@@ -1,4 +1,4 @@
-//! Does a collection that has to give up leave nothing behind?
+//! Does a collection that must give up leave nothing behind?
 
 use crate::collect_support::{KINDS, MIXED, Spine, collect, options};
 use firn_crash::{Crash, CrashOptions};
@@ -12,7 +12,7 @@ fn each_pool(run: impl Fn(Pool<Crash>, PoolKind)) {
     }
 }
 
-/// An operation that stays open keeps every step from its moment.
+/// An operation that stays open blocks every step that needs a stop.
 #[test]
 fn an_open_operation_only_puts_it_off() {
     each_pool(|pool, kind| {

@@ -1,4 +1,4 @@
-//! Do handles keep what they shall, and find it where it went?
+//! Do handles keep their objects, and find them after a move?
 
 use crate::collect_support::{KINDS, MIXED, Spine, collect, leave_open};
 use firn_crash::{Crash, CrashOptions};
@@ -6,7 +6,7 @@ use firn_heap::collector::{CollectOptions, Marking, PageSize};
 use firn_heap::{Bytes, Error, Handle, Pool, PoolKind, Session, View};
 use firn_units::VirtAddr;
 
-/// Places of which handles are taken.
+/// Places whose objects get handles.
 const PLACES: [usize; 3] = [5, 500, 995];
 
 fn crash() -> Crash {
@@ -34,7 +34,7 @@ fn at(session: &mut Session<Crash>, place: usize) -> Vec<u8> {
     })
 }
 
-/// Handles of the places: strong ones and weak ones.
+/// Handles to the objects of the places: strong ones and weak ones.
 fn handles(pool: &Pool<Crash>, session: &mut Session<Crash>) -> [Vec<ByHandle>; 2] {
     session.read(|view| {
         let spine = view.root::<Spine>("spine").unwrap();
@@ -81,7 +81,7 @@ fn handles_follow_what_moves() {
         pool.collect(&small()).unwrap();
         let after: Vec<_> = strong.iter().map(|h| address(&mut session, h)).collect();
         assert!(before.iter().zip(&after).all(|(a, b)| a != b), "all moved");
-        // The slots that they left hold something else now.
+        // The old slots hold other objects now.
         for _ in 0..3000 {
             session
                 .transaction(|tx| tx.alloc_bytes(&[0xee; 60]).map(drop))
@@ -130,7 +130,7 @@ fn what_a_weak_handle_led_to_stays_once_it_is_stored() {
     unlink(&mut session);
     drop(strong);
     leave_open(&pool, &small(), 0);
-    // That marking is over: the handle is empty, or what it names lives on.
+    // Marking is over: the handle is empty, or its object lives on.
     assert_eq!(content(&mut session, &weak[0]), None);
     pool.collect(&small()).unwrap();
     let kept = session
@@ -160,7 +160,7 @@ fn a_handle_lasts_over_many_cycles() {
     let expected = PLACES.map(|place| at(&mut session, place));
     let mut moves = 0;
     for round in 0..ROUNDS {
-        // The pages become thin again around those with handles.
+        // The pages become sparse again around the objects with handles.
         let goes = |place: &usize| place / 5 % ROUNDS == round && !PLACES.contains(place);
         session
             .transaction(|tx| {

@@ -7,7 +7,7 @@ use firn_heap::{Bytes, Pool, PoolOptions, Refs, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Medium;
 
-/// Objects before three of four are forgotten.
+/// Objects before three of four are unlinked.
 const OBJECTS: usize = 400;
 const LEN: u64 = 16 << 20;
 

@@ -1,4 +1,5 @@
-//! Do objects move, and is everything as it was: every way to collect, beside programs, in full pools, and where addresses stay?
+//! Do objects move, and is the content unchanged: with every way to collect, beside programs, in full pools, and where
+//! addresses stay?
 
 #[path = "../collect_support/mod.rs"]
 mod collect_support;

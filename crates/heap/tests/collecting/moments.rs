@@ -1,7 +1,7 @@
-//! Is everything there, once, after the collector or a reader was interrupted at any moment?
+//! Is everything there, exactly once, after an interruption of the collector or a reader at any moment?
 //!
-//! One thread is interrupted once in each run, a few moments later each time, by another that goes on
-//! to its end or until it must wait. What stays is compared, and slots are counted.
+//! One thread is interrupted once in each run, a few moments later each time, by another that runs to its end or until
+//! it must wait. The staying objects are compared, and slots are counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +15,17 @@ use firn_media::Runtime;
 
 /// Moments from one interruption to the next: fewer than it takes to read or copy an object.
 const STRIDE: usize = 17;
-/// Arrays of references that fill a page, and their references.
+/// Arrays of references that fill a page, and the length of each.
 const TABLES: usize = 8;
 const FIELDS: usize = 56;
-/// Those whose slots are used again. The others are empty, and take nobody's time.
+/// Those whose slots are reused. The others are empty, so they cost no time.
 const TURNED: usize = 3;
 /// Pages that are taken.
 const GROWN: usize = 8;
 /// Objects of the pool: those that move, and the arrays.
 const OBJECTS: u64 = 14 + 3 + TABLES as u64;
 
-/// Is told what only looks like references, and calls its last argument to wait for the other to begin.
+/// Gets the data that only looks like references, and calls its last argument to wait for the other thread to begin.
 type Writer = fn(&Pool<Crash>, &mut Session<Crash>, &[u8], &dyn Fn());
 
 /// A thread interrupts another.
@@ -33,7 +33,7 @@ struct Case {
     prepare: fn(&Pool<Crash>),
     interrupted: fn(&Pool<Crash>),
     writer: Writer,
-    /// What is at the end at each place of the spine, as the number of an object of [`UNEVEN`].
+    /// The expected object at each place of the spine at the end, as its number in [`UNEVEN`].
     expected: fn(usize) -> Option<usize>,
     objects: u64,
 }
@@ -80,7 +80,7 @@ impl Case {
         }
     }
 
-    /// Whether the run was as long as the schedule.
+    /// Whether the run lasted as long as the schedule.
     fn run(&self, pool: Pool<Crash>, schedule: Schedule) -> Result<bool, String> {
         let fake = fake(&pool);
         (self.prepare)(&pool);
@@ -153,16 +153,15 @@ fn finish(pool: &Pool<Crash>) {
     pool.collection(&small()).unwrap().finish().unwrap();
 }
 
-/// As long as an array: references to an object that moves, where it is before the cycle, and such as
-/// would be damage.
+/// Data as long as an array: references to the source of a moving object, and others that would be damage.
 fn fake(pool: &Pool<Crash>) -> Vec<u8> {
     let word = words_of::<Bytes, _>(pool, "spine")[0];
     let words = (0..FIELDS).map(|i| word ^ if i % 2 == 0 { 0 } else { 1 << 48 });
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// Frees arrays, and puts what only looks like references into their slots: one of them was in hand
-/// when the other began, one is freed later.
+/// Frees arrays, and puts data that only looks like references into their slots: one of them was in an active run when
+/// the other thread began, one is freed later.
 fn turn(_: &Pool<Crash>, session: &mut Session<Crash>, fake: &[u8], wait: &dyn Fn()) {
     free_tables(session, 0..2);
     fill(session, 0, fake);
@@ -225,7 +224,7 @@ fn healing_meets_no_later_object_in_a_slot() {
     }
 }
 
-/// Another object comes to the first place. The first one is in the arrays still.
+/// Puts another object in the first place. The arrays still refer to the old one.
 fn replace(_: &Pool<Crash>, session: &mut Session<Crash>, _: &[u8], wait: &dyn Fn()) {
     wait();
     let replace = |tx: Tx<'_, Crash>| {
@@ -292,13 +291,13 @@ fn what_is_freed_while_it_is_planned_does_not_move() {
     }
 }
 
-/// What takes a page: the first object of its class.
+/// An object that takes a page: the first one of its class.
 fn grown(n: usize) -> Vec<u8> {
     vec![n as u8; 100 + 16 * n]
 }
 
-/// T4d: an operation takes what lies in a source for what has moved. It begins before the sources are
-/// free, and lets the other go on.
+/// T4d: an operation takes an object in a source for one that has moved. It begins before the sources are free, and
+/// lets the other thread run.
 #[test]
 fn sources_are_used_again_only_when_no_operation_knows_them() {
     let case = Case {

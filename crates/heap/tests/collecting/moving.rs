@@ -1,4 +1,4 @@
-//! Does a collection keep every object, reclaim what is unreachable, and free pages?
+//! Does a collection keep every object, reclaim unreachable ones, and free pages?
 
 use firn_crash::{Crash, CrashOptions, LookupSizes, RelocateUnit};
 use firn_heap::collector::scheme::{PIGGYBACK, SCHEMES, Scheme};
@@ -17,7 +17,7 @@ fn options(kind: PoolKind) -> PoolOptions {
 }
 
 fn value(i: usize) -> Vec<u8> {
-    // Sizes of several classes, runs of several frames and large objects among them.
+    // Sizes of several classes, including runs of several frames, and large objects.
     let len = match i % 49 {
         0 => 6000,
         1 => 40_000,
@@ -117,7 +117,7 @@ fn keeps_and_frees(kind: PoolKind, domain: Domain, options_of: &CollectOptions, 
             "{name}"
         );
     }
-    // What was freed can be used again, and the pool closes cleanly.
+    // The freed space can be used again, and the pool closes cleanly.
     let mut session = pool.session().unwrap();
     session
         .transaction(|tx| tx.alloc_bytes(&[1; 100]).map(|_| ()))
@@ -126,7 +126,7 @@ fn keeps_and_frees(kind: PoolKind, domain: Domain, options_of: &CollectOptions, 
     let medium = pool.medium().clone();
     pool.close().unwrap();
     let closed = Statistics::read(&medium).unwrap();
-    // A run of several frames counts whole while the pool is open, page by page when it is closed.
+    // A run of several frames counts as a whole while the pool is open, and page by page when it is closed.
     assert!(
         closed.footprint_4k_bytes <= after.footprint_4k_bytes,
         "{name}"

@@ -1,4 +1,4 @@
-//! Does a list of an explicit pool's objects have each of them once while they move?
+//! Does a list of an explicit pool's objects contain each of them once while they move?
 
 use crate::collect_support::{collect, options};
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Schedule, SwarmOptions};
@@ -13,14 +13,14 @@ struct Numbered {
 }
 
 const COUNT: u64 = 9;
-/// Objects for each of them, and beyond, that are gone.
+/// Removed objects per listed one, and after the last.
 const OTHERS: u64 = 20;
 const GONE: u64 = 2000;
-/// The number of these.
+/// The number of the removed ones.
 const NONE: u64 = u64::MAX;
 
-/// Nine objects on three pages, and nothing that refers to them. Free pages have held others; a large
-/// object keeps their chunk in use, so that the nine move there.
+/// Nine objects on three pages, without references to them. The free pages held others; a large object keeps their
+/// chunk in use, so that the nine move there.
 fn setup(crash: &Crash) {
     let pool = Pool::create(crash.clone(), &options(PoolKind::Explicit)).unwrap();
     let mut session = pool.session().unwrap();
@@ -46,7 +46,7 @@ fn setup(crash: &Crash) {
     pool.close().unwrap();
 }
 
-/// Lists them, twice in each operation: the world cannot stop in between.
+/// Lists the objects twice in each operation: the world cannot stop in between.
 fn list(pool: &Pool<Crash>, times: usize) {
     let mut session = pool.session().unwrap();
     let numbers = |view: Reading<'_, Crash>| {
@@ -64,7 +64,7 @@ fn list(pool: &Pool<Crash>, times: usize) {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Lists objects beside something else, which threads of changing priorities interrupt for long.
+/// Lists objects beside another activity; threads with changing priorities interrupt each other for long.
 fn list_beside(seeds: core::ops::Range<u64>, other: impl Fn(&Pool<Crash>) + Copy + Send + 'static) {
     for seed in seeds {
         let crash = Crash::new(16 << 20, CrashOptions::default());
@@ -91,7 +91,7 @@ fn what_is_planned_or_released_is_listed_once() {
     });
 }
 
-/// Frames of a run come and go one by one.
+/// The frames of a run come and go one by one.
 #[test]
 fn runs_that_come_and_go_are_no_damage() {
     list_beside(0..50, |pool| {

@@ -1,4 +1,4 @@
-//! Is everything there after whatever a program does to a pool in which a cycle is open?
+//! Is everything there after any use of a pool in which a cycle is open?
 
 use crate::collect_support::{KINDS, MIXED, Objects, Spine, collect, leave_open, options};
 use firn_crash::{Crash, CrashOptions};
@@ -88,7 +88,7 @@ fn an_abandoned_pool_goes_on_with_it() {
     });
 }
 
-/// In an explicit pool it goes on under the other log: addresses stay there.
+/// In an explicit pool the cycle resumes under the other log, where addresses stay.
 #[test]
 fn an_undo_log_is_refused_in_a_traced_pool_until_it_has_ended() {
     each_open_cycle(|pool, kind, name| {
@@ -136,7 +136,7 @@ fn a_trace_after_a_crash_ends_it() {
     });
 }
 
-/// Makes bytes of its own out of what is at a place.
+/// Copies the object at a place and changes the copy.
 fn change(session: &mut Session<Crash>, place: usize) {
     session
         .transaction(|tx| {
@@ -164,7 +164,7 @@ fn a_copy_has_every_object_once_and_as_it_is() {
         MIXED.assert_in(&copy, name);
         let copied = Statistics::read(copy.medium()).unwrap();
         assert_eq!(copied.objects, MIXED.staying(), "{name}");
-        // What moved because it was changed is copied as changed, whatever refers to it.
+        // Objects that moved because they were changed are copied with the change, whichever reference leads to them.
         let mut session = pool.session().unwrap();
         for place in [5, 500, 995] {
             change(&mut session, place);
@@ -234,7 +234,7 @@ struct Thing {
     number: u64,
 }
 
-/// Has no room in the old one's slot.
+/// Does not fit into the old one's slot.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Thing", version = 2)]
@@ -326,7 +326,7 @@ fn a_second_collection_is_refused_and_a_later_one_ends_the_cycle() {
     });
 }
 
-/// A trace frees by what it has seen; between the steps of a collection it must not.
+/// A trace frees according to its own findings; between the steps of a collection it must not.
 #[test]
 fn a_trace_is_refused_while_a_collection_is_under_way() {
     let objects = Objects {

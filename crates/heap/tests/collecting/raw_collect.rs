@@ -1,5 +1,5 @@
-//! Are objects that are stored to through raw addresses found wherever they are moved, by every address that
-//! they ever had, and by the pairs of words that name them?
+//! Are objects with stores through raw addresses found after every move, by every address that they ever had, and by
+//! the pairs of words that name them?
 
 mod kinds;
 
@@ -36,7 +36,7 @@ fn collect(pages: PageSize) -> CollectOptions {
     }
 }
 
-/// A generator of numbers that need not be good.
+/// A simple generator of numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -49,7 +49,7 @@ impl Numbers {
     }
 }
 
-/// An object as the program knows it: every address that it had when somebody looked, and its value.
+/// An object as the program knows it: every address that it was seen at, and its value.
 struct Known {
     addresses: Vec<VirtAddr>,
     value: u64,
@@ -63,7 +63,7 @@ struct Program {
     objects: BTreeMap<u64, Known>,
 }
 
-/// A pair in an object, and a value at its start and its end.
+/// Offset of a pair in an object; a value is at its start and its end.
 const PAIR: u64 = 16;
 
 fn put<M: Medium>(tx: RawTx<'_, M>, at: VirtAddr, words: &[u64]) -> Result<(), Error> {
@@ -158,7 +158,7 @@ impl Program {
         known.value = value;
     }
 
-    /// Everything is there, by every address, and the pairs lead to it.
+    /// Checks that everything is there, by every address, and that the pairs lead to it.
     fn check(&mut self, session: &mut Session<Mapped>) {
         let marks = self.pool.place_marks();
         let is_marked = marks.iter().any(|mark| mark.load(Ordering::Relaxed) != 0);
@@ -243,7 +243,7 @@ fn every_address_leads_to_its_object_through_many_cycles() {
     }
 }
 
-/// Leaves one object in eight, and collects.
+/// Keeps one object in eight, and collects.
 fn thin_out(program: &mut Program, session: &mut Session<Mapped>, round: u64) {
     for key in 0..ROOT_PAIRS {
         if !program.objects.contains_key(&key) {
@@ -258,7 +258,7 @@ fn thin_out(program: &mut Program, session: &mut Session<Mapped>, round: u64) {
 }
 
 impl Program {
-    /// This program with the pool as it is now.
+    /// This program with the pool in its current state.
     fn reopened(self, path: &Path) -> Self {
         let Self { pool, objects, .. } = self;
         drop(pool);
@@ -281,7 +281,7 @@ impl Program {
         }
     }
 
-    /// Forgets every address but that of the table, and looks where it leads: to where the objects are.
+    /// Forgets every address but that of the table, whose pairs lead to the objects.
     fn find_again(&mut self) {
         for known in self.objects.values_mut() {
             known.addresses.clear();
@@ -321,7 +321,7 @@ fn addresses_stay_through_a_kill_and_are_forgotten_at_the_end() {
         drop(session);
         match round {
             0 | 1 => {
-                // As if the process had been killed.
+                // As if the process were killed.
                 pool.abandon();
                 program = program.reopened(&path);
                 let mut session = program.pool.session().unwrap();
@@ -382,7 +382,7 @@ const PAGE: u64 = 2 << 20;
 const LEN: u64 = 4_000;
 
 impl Program {
-    /// Bytes of objects that begin in a page, where they are now.
+    /// Bytes of objects that begin in a page now.
     fn bytes_in(&self, session: &mut Session<Mapped>, page: u64) -> u64 {
         let guard = session.raw_guard().unwrap();
         let page_of = |known: &Known| guard.resolve(known.addresses[0]).0 / PAGE;
@@ -394,7 +394,7 @@ impl Program {
         keys.for_each(|key| self.allocate(session, key, LEN, key));
     }
 
-    /// Leaves those of the keys that the divisor divides, and collects pages of 2 MiB.
+    /// Keeps the keys that are multiples of the divisor, and collects pages of 2 MiB.
     fn thin_pages(&mut self, session: &mut Session<Mapped>, keys: core::ops::Range<u64>, by: u64) {
         keys.filter(|key| key % by != 0)
             .for_each(|key| self.free(session, key));
@@ -403,12 +403,12 @@ impl Program {
     }
 }
 
-/// A pool of which a page may be set aside.
+/// A pool in which a page may be reserved.
 fn wide_program() -> Program {
     Program::on(Mapped::anonymous(256 << 20, &MappedOptions::default()).unwrap())
 }
 
-/// A page with something that may not move stays whatever is done: survivors fill it before any other.
+/// A page with a pinned object stays in any case: survivors fill it before any other.
 #[test]
 fn a_page_that_something_pins_is_filled_first() {
     let mut program = wide_program();
@@ -424,7 +424,7 @@ fn a_page_that_something_pins_is_filled_first() {
     let filled = program.bytes_in(&mut session, page);
     assert!(filled > PAGE / 10 * 9, "{filled} bytes");
     let (seen, _) = pool.emptied_since(0);
-    // What is won in it later would be room for nobody, so it stays.
+    // Its later free frames would be room for no one, so it stays.
     program.thin_pages(&mut session, 1..ROOT_PAIRS, 12);
     let left = program.bytes_in(&mut session, page);
     assert!(left > PAGE / 5, "{left} bytes");
@@ -449,7 +449,7 @@ fn the_page_in_which_a_long_object_ends_is_filled_first() {
     assert!(filled > PAGE / 10 * 9, "{filled} bytes");
 }
 
-/// What is set aside is there for allocation where nothing else is left.
+/// Allocation gets reserved frames where nothing else is left.
 #[test]
 fn a_page_that_was_set_aside_is_used_before_a_pool_is_full() {
     let mut small = MappedOptions::default();

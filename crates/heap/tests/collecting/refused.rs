@@ -1,5 +1,5 @@
-//! What a collection leaves that could not go on, and what does not go with a collection: nothing is
-//! lost, and whatever was set aside for it is there again.
+//! The remains of a collection that could not go on, and actions that exclude a collection: nothing is lost, and
+//! everything that it reserved is available again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -58,7 +58,7 @@ fn root<M: Medium>(session: &mut Session<M>, len: usize) {
         .unwrap();
 }
 
-/// Puts an object into a place, or nothing, and frees what was there.
+/// Puts an object, or nothing, into a place, and frees the old one.
 fn put<M: Medium>(
     session: &mut Session<M>,
     place: usize,
@@ -80,7 +80,7 @@ fn assert_sound<M: Medium>(pool: &Pool<M>) {
     assert!(findings.is_empty(), "{} {:?}", findings.len(), findings[0]);
 }
 
-/// Does something while a collection waits for a guard, that is with its sources closed.
+/// Runs `during` while a collection waits for a guard, that is with its sources closed.
 fn while_sources_are_closed(pool: &Pool<Mapped>, during: impl FnOnce()) -> Result<u64, Error> {
     let (end, ended) = mpsc::channel::<()>();
     let (enter, entered) = mpsc::channel::<()>();
@@ -335,7 +335,7 @@ fn a_type_may_be_registered_while_marking_waits() {
 const BEFORE: usize = 300;
 const KEPT: [usize; 3] = [3, 160, 290];
 
-/// Three counters of many, far apart, one of them with two references.
+/// Keeps three of many counters, far apart, one of them with two references.
 fn counters(medium: &Crash, kind: PoolKind) {
     let pool = Pool::create(medium.clone(), &options(kind, None)).unwrap();
     let mut session = pool.session().unwrap();

@@ -1,5 +1,5 @@
-//! Are the pages that a cycle leaves, and those of its plan, used again only when nothing of it can
-//! reach them, crashed anywhere?
+//! Are a cycle's emptied pages, and those of its plan, reused only when nothing of the cycle can reach them, crashed
+//! anywhere?
 
 use crate::collect_support::{KINDS, Objects, UNEVEN, collect, leave_open, options};
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer};
@@ -96,8 +96,7 @@ fn first_settled_word(crash: &Crash) -> firn_units::VirtAddr {
     header.settled_at(plan)
 }
 
-/// Rule A2: an entry that names a settled word, or a copy that is gone, is still valid when the pages
-/// are free.
+/// Rule A2: an entry that names a settled word, or a copy that is gone, is still valid when the pages are free.
 #[test]
 fn what_a_cycle_logged_is_not_replayed_into_new_objects() {
     for kind in KINDS {
@@ -158,7 +157,7 @@ fn sources_are_used_again_only_when_the_cycle_has_ended() {
                 let text = |e: Error| e.to_string();
                 let pool = Pool::open(crash, &options(kind)).map_err(|e| e.to_string())?;
                 pool.medium().end_of_recovery();
-                // Before anything is touched, and so moves.
+                // Before any object is touched, and so moves.
                 fill_pages(&mut pool.session().map_err(text)?);
                 UNEVEN.verify(&pool)?;
                 pool.collect(&small()).map_err(text)?;
@@ -175,7 +174,7 @@ fn sources_are_used_again_only_when_the_cycle_has_ended() {
     }
 }
 
-/// Objects of two pages, whose class has more slots than a hand holds.
+/// Objects of two pages, whose class has more slots than an active run holds.
 const NARROW: Objects = Objects {
     count: 100,
     len: |_| 30,

@@ -1,7 +1,7 @@
 //! Does a collection of a full pool make room for objects of another length, as many as a fresh pool takes?
 //!
-//! A pool is filled with objects of one length to a share of what fits, half of them are freed, it is collected
-//! with the stock options, and what fits then of another length is counted; no time is measured.
+//! A pool is filled with objects of one length to a share of its room, half of them are freed, and the pool is
+//! collected with the stock options. Then the objects of another length that fit are counted; no time is measured.
 
 use std::sync::Mutex;
 
@@ -14,26 +14,26 @@ use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Memory;
 use firn_units::VirtAddr;
 
-/// Bytes that a pool may have.
+/// The limit of the pool in bytes.
 const BYTES: u64 = 48 << 20;
-/// Bytes of a pool that are not for objects: its own chunks, and the reserve.
+/// Bytes of a pool that objects cannot use: its own chunks, and the reserve.
 const MIN_POOL_BYTES: u64 = 16 << 20;
-/// Objects that one table names; a table of so many is below 1 MiB, and moves.
+/// Objects that one table names; such a table is below 1 MiB, so it moves.
 const IN_TABLE: usize = 1 << 13;
 const TABLES: usize = 200;
 
-/// Which programs use the pool.
+/// The programs that use the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     /// With typed references, and garbage that is traced.
     Traced,
-    /// With typed references and a redo log; what is freed is said.
+    /// With typed references and a redo log, and explicit frees.
     Explicit,
-    /// With raw addresses and an undo log, as those of libpmemobj.
+    /// With raw addresses and an undo log, like programs for libpmemobj.
     Raw,
 }
 
-/// Objects of another length that fit at least, in per cent of what a fresh pool of the freed size takes.
+/// Objects of another length that must fit, in per cent of the number that a fresh pool of the freed size takes.
 const LEAST_PERCENT: f64 = 90.0;
 
 /// Which half of the objects is freed.
@@ -70,7 +70,7 @@ fn options(kind: Kind) -> PoolOptions {
     }
 }
 
-/// A program with its pool, and tables that name what it has made.
+/// A program with its pool, and tables that name its objects.
 struct Program {
     kind: Kind,
     pool: Pool<Mapped>,
@@ -78,7 +78,7 @@ struct Program {
     what: Option<TypeId>,
     tables: Vec<VirtAddr>,
     len: Vec<usize>,
-    /// Places of freed objects, if new ones go there.
+    /// Places of freed objects, if new ones are to go there.
     vacant: Option<Vec<usize>>,
 }
 
@@ -125,7 +125,7 @@ impl Program {
         Ok(())
     }
 
-    /// Makes one object more.
+    /// Makes another object.
     fn make(&mut self, len: usize) -> Result<(), Error> {
         let reused = self.vacant.as_mut().and_then(Vec::pop);
         let index = reused.unwrap_or(self.len.len());
@@ -156,7 +156,7 @@ impl Program {
         Ok(())
     }
 
-    /// Makes objects until there is room for no more, or there are so many. Returns how many.
+    /// Makes objects until there is no more room, or until there are `most`. Returns how many.
     fn fill(&mut self, len: usize, most: usize) -> usize {
         for made in 0..most {
             match self.make(len) {
@@ -179,7 +179,7 @@ impl Program {
                 let old = table.get(place);
                 table.set(place, None)?;
                 match (self.kind, old) {
-                    // A collection finds that nothing reaches it.
+                    // A collection will find it unreachable.
                     (Kind::Traced, _) | (_, None) => Ok(()),
                     // SAFETY: the only reference is removed.
                     (_, Some(old)) => unsafe { tx.free(old) },
@@ -233,16 +233,16 @@ fn put(tx: RawTx<'_, Mapped>, at: VirtAddr, words: [u64; 2]) -> Result<(), Error
     tx.store(at, bytemuck::cast_slice(&words))
 }
 
-/// What came of a case.
+/// The result of a case.
 struct Outcome {
-    /// Objects of the other length that fit, in per cent of what the freed size takes.
+    /// Objects of the other length that fit, in per cent of the number for the freed size.
     percent: f64,
     before: f64,
     after: f64,
     collected: Collected,
 }
 
-/// Objects of a length that fit into a fresh pool.
+/// How many objects of a length fit into a fresh pool.
 fn fits(kind: Kind, len: usize) -> usize {
     static KNOWN: Mutex<Vec<(Kind, usize, usize)>> = Mutex::new(Vec::new());
     let is_it = |&&(k, l, _): &&(Kind, usize, usize)| (k, l) == (kind, len);
@@ -264,7 +264,7 @@ fn run(kind: Kind, len: usize, other: usize, half: Half, percent_full: usize) ->
         freed += 1;
     }
     if kind == Kind::Traced {
-        // What nothing reaches counts until a collection has found it.
+        // Unreachable objects count until a collection has found them.
         let reclaim = CollectOptions {
             scheme: &NONE,
             ..CollectOptions::default()
@@ -283,7 +283,7 @@ fn run(kind: Kind, len: usize, other: usize, half: Half, percent_full: usize) ->
         assert!(program.is_there(index), "{index}");
     }
     assert_eq!(program.pool.check().unwrap(), []);
-    // The places of the freed ones in tables stay.
+    // The freed objects' places in tables stay.
     let place = if kind == Kind::Raw { 16 } else { 8 };
     let places = (freed * place) as f64 / (BYTES - MIN_POOL_BYTES) as f64;
     let share = (fits - (made - freed)) as f64 / fits as f64 - places;
@@ -308,7 +308,7 @@ fn each_case(kind: Kind) {
     let mut failed = Vec::new();
     for (len, other) in LENGTHS {
         for half in [Half::First, Half::Random, Half::EverySecond] {
-            // Of the shortest there are so many that two tell enough.
+            // The shortest objects are so many that two cases suffice.
             let fullness: &[usize] = if len < 1000 {
                 &[90, 100]
             } else {
@@ -370,14 +370,14 @@ fn a_collection_says_what_cannot_move_and_why_it_ended() {
     assert_eq!(collected.ended, Ended::NothingMoves);
 }
 
-/// Fills a pool, frees half of it at random and collects it, again and again, with objects of another length each
-/// time: what one collection took of the reserve, the next one finds there.
+/// Fills a pool, frees half of it at random and collects it, again and again, with objects of another length each time:
+/// the reserve that one collection took is back for the next one.
 #[test]
 fn a_pool_that_is_filled_again_is_collected_again() {
     for kind in [Kind::Traced, Kind::Explicit] {
         let mut program = Program::new(kind);
         program.vacant = Some(Vec::new());
-        // Bytes of all objects, when the pool is full.
+        // Bytes of all objects when the pool is full.
         let mut fitted = Vec::new();
         for round in 0..6 {
             let len = [100, 1000][round % 2];
@@ -389,11 +389,11 @@ fn a_pool_that_is_filled_again_is_collected_again() {
             let left = there.len() * [1000, 100][round % 2];
             fitted.push(left + program.fill(len, usize::MAX) * len);
             let made = program.len.len();
-            // What was there before goes, and half of what is new.
+            // The earlier objects go, and half of the new ones.
             let is_new = |i: &usize| there.binary_search(i).is_err();
             let all: Vec<usize> = (0..made).filter(|&i| program.is_there(i)).collect();
             for index in all {
-                // Another half than the one whose places were taken.
+                // A half other than the one whose places were taken.
                 if !is_new(&index) || Half::Random.has(index + round * 1_000_003, made) {
                     program.free(index);
                 }

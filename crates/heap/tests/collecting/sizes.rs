@@ -1,4 +1,4 @@
-//! Are objects of every size moved, or left, whole; whatever refers to them, however often it crashes?
+//! Are objects of every size moved whole, or left whole, whatever refers to them, and however often the pool crashes?
 
 use crate::collect_support::{KINDS, MIXED, Objects, Spine, collect, options};
 use firn_crash::{Crash, CrashOptions};
@@ -23,11 +23,11 @@ fn len(i: usize) -> usize {
 const EVERY_SIZE: Objects = Objects {
     count: (CLASSES + 6) * 12,
     len,
-    // Of each size every third stays.
+    // Every third object of each size stays.
     stays: |i| (i / (CLASSES + 6)).is_multiple_of(3),
 };
 
-/// References of an array that moves, and of one that is too long for it.
+/// Lengths of an array of references that moves, and of one that is too long to move.
 const WIDE: [(&str, usize); 2] = [("wide", 100_000), ("wider", 200_000)];
 
 fn place_of(i: usize) -> usize {
@@ -88,7 +88,7 @@ fn every_size_and_wide_arrays_on_a_mapped_pool() {
     }
 }
 
-/// A file that is opened at another address each time, with a cycle open.
+/// A file that is opened at another address each time, with an open cycle.
 #[test]
 fn a_cycle_goes_on_at_other_addresses() {
     for kind in KINDS {
@@ -128,7 +128,7 @@ fn a_cycle_goes_on_at_other_addresses() {
     }
 }
 
-/// Numbers that a chain of crashes changes, one object each.
+/// Numbers that a chain of crashes changes; each is an object.
 const NUMBERS: usize = 8;
 
 fn numbers(pool: &Pool<Crash>) -> Result<Vec<u64>, Error> {
@@ -168,7 +168,7 @@ fn thin_numbers(kind: PoolKind) -> Crash {
     crash
 }
 
-/// The power fails in a cycle, in the cycle as it goes on, and so forth.
+/// The power fails in a cycle, then in the resumed cycle, and so forth.
 #[test]
 fn a_cycle_that_crashes_again_and_again_loses_nothing() {
     let mut resumed = 0;

@@ -1,4 +1,4 @@
-//! Do collections keep everything, whichever way they mark and forward, crashed anywhere?
+//! Do collections keep everything, with every way of marking and forwarding, crashed anywhere?
 
 use crate::collect_support::{KINDS, MIXED, Objects, SLOTS, UNEVEN, collect, options};
 use firn_crash::{Crash, CrashOptions, CrashState, ExploreOptions, Explorer};
@@ -22,7 +22,7 @@ fn ways(pages: PageSize) -> impl Iterator<Item = CollectOptions> {
     })
 }
 
-/// Three pages that hold five each: two pages if one may be split, else nothing is won.
+/// Three pages that hold five each: two pages if one may be split; otherwise nothing is won.
 const EVEN: Objects = Objects {
     stays: |i| i % SLOTS < 5,
     ..UNEVEN
@@ -35,7 +35,7 @@ fn a_page_is_split_only_if_that_is_allowed() {
             let pool = EVEN.pool(Crash::new(16 << 20, CrashOptions::default()), kind);
             let collected = pool.collect(&how).unwrap();
             let name = format!("{kind:?} {:?} {:?}", how.marking, how.forwarding);
-            // The spine is alone on a page. As many pages would be filled as emptied if none may be split.
+            // The spine is alone on a page. If no page may be split, as many pages would be filled as emptied.
             let done = match how.forwarding {
                 Forwarding::Split => (16, 3),
                 Forwarding::OneDestination => (0, 0),

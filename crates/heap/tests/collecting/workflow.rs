@@ -1,4 +1,4 @@
-//! Does a cycle that the program's own allocations and frees drive come to its end?
+//! Does a cycle that the program's own allocations and frees drive reach its end?
 
 use crate::collect_support::{KINDS, MIXED, Spine, collect};
 use firn_crash::{Crash, CrashOptions};
@@ -7,7 +7,7 @@ use firn_heap::collector::{CollectOptions, PageSize, Workflow, WorkflowOptions};
 use firn_heap::{Error, Pool, PoolKind, Session, View};
 
 const EVERY: u64 = 10;
-/// Objects that are touched between two looks: some of them move.
+/// Objects that are touched between two looks, some of which move.
 const TOUCHED_TOGETHER: usize = 20;
 
 fn options() -> WorkflowOptions {
@@ -46,7 +46,7 @@ fn a_program_that_touches_nothing_gets_its_pages_back() {
             };
             let workflow = Workflow::new(&pool, &options).unwrap();
             let ratio = pool.ratio(PageSize::Small);
-            // Begun at the first look, seen at rest at the second, ended at the third.
+            // Begun at the first look, found at rest at the second, ended at the third.
             workflow.count(EVERY - 1).unwrap();
             assert!(!pool.has_open_cycle());
             workflow.count(1).unwrap();

@@ -1,8 +1,8 @@
-//! Freeing many objects, and what power failures after recovery leave.
+//! Freeing many objects, and power failures after recovery.
 
 use super::*;
 
-/// A spine that names objects of a frame each, so that each is freed by a bit of a word of its own.
+/// A spine of objects that take a frame each, so that each is freed by a bit in a word of its own.
 fn many(crash: &Crash, objects: usize) {
     let pool = Pool::create(crash.clone(), &options(PoolKind::Explicit)).unwrap();
     let mut session = pool.session().unwrap();
@@ -19,7 +19,7 @@ fn many(crash: &Crash, objects: usize) {
     pool.close().unwrap();
 }
 
-/// Frees every object of the spine, and the spine, in one transaction; a new spine has none.
+/// Frees every object of the spine, and the spine, in one transaction; the new spine is empty.
 fn free_many(session: &mut Session<Crash>) -> Result<(), Error> {
     session.transaction(|tx| {
         let spine = tx.root::<Spine>("spine")?;
@@ -35,7 +35,7 @@ fn free_many(session: &mut Session<Crash>) -> Result<(), Error> {
     })
 }
 
-/// Each of whose bits has a word of its own.
+/// Each object's bit is in a word of its own.
 #[test]
 fn every_image_of_freeing_many_is_all_or_nothing() {
     const OBJECTS: usize = 6;
@@ -73,8 +73,8 @@ fn every_image_of_freeing_many_is_all_or_nothing() {
     explorer.explore().expect_clean();
 }
 
-/// What entries have outside their slots is used again once a durable W lies above them, also while their session is
-/// idle: entries of one session lie where those of another lay, and every image is right.
+/// The frames of entries outside their slots are reused once a durable W lies above the entries, also while their
+/// session is idle: entries of one session then lie where another's lay, and every image is correct.
 #[test]
 fn logs_of_idle_sessions_are_used_again() {
     let crash = Crash::new(64 << 20, CrashOptions::default());
@@ -87,7 +87,7 @@ fn logs_of_idle_sessions_are_used_again() {
     let (mut idle, mut busy) = (pool.session().unwrap(), pool.session().unwrap());
     let long = |session: &mut Session<Crash>, number: u8| {
         session.transaction(|tx| {
-            // 100 KiB of log, and as much of objects, which go.
+            // 100 KiB of log, and as many bytes of objects, which are freed.
             let spine = tx.alloc_refs::<Bytes>(64)?;
             for place in 0..64 {
                 spine.set(place, Some(tx.alloc_bytes(&[number; 1_600])?))?;
@@ -126,8 +126,8 @@ fn logs_of_idle_sessions_are_used_again() {
     });
 }
 
-/// The words of the frames of one run are one record, too, which lies in two lines of their table if the run begins at
-/// the end of one. That run is the last one here: whatever came behind it would write the second line back.
+/// The words of a run's frames are one record, which spans two lines of the table if the run begins at the end of a
+/// line. That run is the last one here: a run behind it would write the second line back.
 #[test]
 fn a_run_over_two_lines_of_the_frame_table_survives_a_power_failure_after_recovery() {
     let line = |frame: Frame| frame.word_at().0 / LINE_BYTES;

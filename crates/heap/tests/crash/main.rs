@@ -1,5 +1,4 @@
-//! Is every legal crash image of short transaction sequences recoverable, crashes during recovery
-//! included?
+//! Is every legal crash image of short transaction sequences recoverable, with crashes during recovery?
 
 mod freeing;
 
@@ -15,18 +14,18 @@ use firn_media::{Domain, Memory, Space};
 use firn_units::LINE_BYTES;
 
 type Spine = Refs<Bytes>;
-/// What the spine's places hold.
+/// The content of the spine's places.
 type Content = [Option<Vec<u8>>; 3];
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// Put a new object of so many bytes in a place, freeing the one before.
+    /// Put a new object of this many bytes in a place, and free the old one.
     Put(usize, usize),
     /// Change a word of the object in place.
     Change(usize),
     /// Free the object.
     Remove(usize),
-    /// Put, change and remove, then abort.
+    /// Put, change and remove objects, then abort.
     Abort,
 }
 
@@ -97,7 +96,7 @@ fn read(pool: &Pool<Crash>) -> Result<Content, Error> {
     })
 }
 
-/// Frames of large objects that do not live, once the chunk was looked at: nobody would find them again.
+/// Frames of large objects that do not live, after a look at the chunk: these would be lost for good.
 fn lost_frames(pool: &Pool<Crash>) -> Result<usize, Error> {
     let mut session = pool.session()?;
     session.transaction(|tx| tx.alloc_bytes(&[1; 20]).map(|_| ()))?;
@@ -267,7 +266,7 @@ fn a_frame_that_is_passed_on_is_known_to_media() {
                     Err(Error::ReadOnly)
                 });
                 assert!(part.is_err());
-                // The rest of the first frame is anybody's now.
+                // Now any session may use the rest of the first frame.
                 second.transaction(|tx| {
                     let new = tx.alloc_bytes(&[2; 100])?;
                     tx.root::<Spine>("spine")?.set(0, Some(new))
@@ -295,8 +294,7 @@ fn a_frame_that_is_passed_on_is_known_to_media() {
     assert!(explorer.explore().expect_clean().exhaustive());
 }
 
-/// A2 for slots: an object that is stored at home is not in the log, so nothing older may be replayed into its
-/// slot.
+/// A2 for slots: an object that is stored at home is not in the log, so no older entry may be replayed into its slot.
 #[test]
 fn an_object_stored_at_home_is_not_overwritten_by_an_older_entry() {
     const LEN: usize = 3000;
@@ -315,7 +313,7 @@ fn an_object_stored_at_home_is_not_overwritten_by_an_older_entry() {
                 .transaction(|tx| {
                     let spine = tx.alloc_refs::<Bytes>(4)?;
                     tx.set_root("spine", spine)?;
-                    // They fill their run, so that a slot that is freed is taken next.
+                    // They fill their run, so that a freed slot is the next one taken.
                     (0..4).try_for_each(|i| spine.set(i, Some(tx.alloc_bytes(&[1; LEN])?)))
                 })
                 .unwrap();
@@ -376,8 +374,7 @@ fn an_object_stored_at_home_is_not_overwritten_by_an_older_entry() {
     explorer.explore().expect_clean();
 }
 
-/// P1: where only a sync makes anything durable, the device knows that a pool is open before anything else
-/// changes.
+/// P1: where only a sync makes anything durable, the device knows that a pool is open before anything else changes.
 #[test]
 fn a_power_failure_after_opening_a_closed_pool_is_noticed() {
     let options = || PoolOptions::new("noticed");
@@ -425,10 +422,10 @@ fn a_power_failure_after_opening_a_closed_pool_is_noticed() {
     explorer.explore().expect_clean();
 }
 
-/// Draws of what a power failure takes.
+/// Draws of the data that a power failure loses.
 const DRAWS: u64 = 24;
 
-/// What the only place of the spine, or the root itself, holds after the power failed.
+/// The content of the spine's only place, or of the root itself, after the power failed.
 fn after_power_failure(crash: &Crash, seed: u64, kind: PoolKind, root: &str) -> Vec<u8> {
     let again = Crash::from_image(&crash.random_image(seed), CrashOptions::default());
     let pool = Pool::open(again, &options(kind)).unwrap();
@@ -440,8 +437,8 @@ fn after_power_failure(crash: &Crash, seed: u64, kind: PoolKind, root: &str) -> 
     content
 }
 
-/// Recovery retires the log, so what it has stored is durable then, to the last line of a record: a run of slots of many
-/// frames has one with a word for each.
+/// Recovery retires the log, so its stores are durable then, to the last line of a record: a run of slots of many
+/// frames has a record with a word for each.
 #[test]
 fn a_record_of_many_lines_survives_a_power_failure_after_recovery() {
     for kind in [PoolKind::Traced, PoolKind::Explicit] {
@@ -470,7 +467,7 @@ fn a_record_of_many_lines_survives_a_power_failure_after_recovery() {
     }
 }
 
-/// A copy is there when the call has returned, whatever happens next.
+/// A copy is durable when the call has returned, whatever happens next.
 #[test]
 fn a_copy_survives_a_power_failure_right_after_it() {
     for kind in [PoolKind::Traced, PoolKind::Explicit] {

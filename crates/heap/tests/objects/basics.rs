@@ -192,11 +192,11 @@ fn slots_that_one_session_freed_serve_another() {
         };
         replace(&mut sessions[0], true, 1);
         let before = footprint();
-        // The other one in turn: each finds nothing of its own and has to use what is left there.
+        // The other session in turn: each finds nothing of its own and must use the slots left there.
         for round in 0..6 {
             replace(&mut sessions[round % 2], false, 2);
             replace(&mut sessions[1 - round % 2], true, 2);
-            // Beside this each session has a run in its hands.
+            // In addition each session has an active run.
             let after = footprint();
             assert!(after < before + before / 20, "{kind:?}: {before}, {after}");
         }
@@ -380,7 +380,7 @@ fn an_explicit_pool_lists_what_nothing_refers_to() {
     assert!(matches!(refused, Err(Error::WrongKind { .. })));
 }
 
-/// An object with room behind its front, and a child of one of two types.
+/// An object with more room than its front, and a child of one of two types.
 #[derive(Stored)]
 #[repr(C)]
 struct Roomy {

@@ -1,4 +1,4 @@
-//! Is a copy of a pool told from its original, and what is it known by?
+//! Is a copy of a pool distinguished from its original, and by what identity?
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn a_copied_file_is_refused_beside_its_original_and_stays_as_it_is() {
     written(&original, "first");
     let pool = opened(&original).unwrap();
     put(&pool, "second");
-    // It is copied while it is open, and would have to be recovered.
+    // It is copied while it is open, so the copy needs recovery.
     std::fs::copy(&original, &copy).unwrap();
     let before = std::fs::read(&copy).unwrap();
     for _ in 0..2 {
@@ -65,7 +65,7 @@ fn a_copied_file_is_refused_beside_its_original_and_stays_as_it_is() {
     );
     assert_eq!(text(&pool), "second");
     pool.close().unwrap();
-    // One after the other, they are two pools, whichever comes first.
+    // Opened one after the other, they are two pools, in either order.
     let pool = opened(&copy).unwrap();
     assert_eq!(text(&pool), "second");
     put(&pool, "third");
@@ -102,7 +102,7 @@ fn copies_are_read_beside_their_original() {
     assert_eq!(text(&writer), "second");
 }
 
-/// A pool that was refused for another reason is not taken for open.
+/// A pool that was refused for another reason does not count as open.
 #[test]
 fn what_could_not_be_opened_is_no_pool_that_is_open() {
     let folder = tempfile::tempdir().unwrap();
@@ -150,7 +150,7 @@ fn referring(pool: &Pool<Mapped>) {
     done.unwrap();
 }
 
-/// The numbers and tags on the way around, and what stands in each reference beside an address.
+/// The numbers and tags on the way around, and the bits in each reference besides an address.
 fn way_around(pool: &Pool<Mapped>) -> Vec<(u64, u8)> {
     let mut session = pool.session().unwrap();
     let guard = session.guard();
@@ -187,7 +187,7 @@ fn a_copy_is_the_same_pool_or_one_of_its_own() {
     assert_eq!(kept.pair_id(), original.pair_id());
     assert_ne!(new.pair_id(), original.pair_id());
     kept.close().unwrap();
-    // The one is refused while the original is open, the other is there beside it.
+    // The one is refused while the original is open; the other one can be open beside it.
     assert!(opened(&folder.path().join("kept")).is_err());
     new.close().unwrap();
     let new = opened(&folder.path().join("new")).unwrap();

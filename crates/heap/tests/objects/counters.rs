@@ -1,4 +1,4 @@
-//! Are the counters of the statistics page what a walk over the pool finds?
+//! Do the counters of the statistics page equal the findings of a walk over the pool?
 
 use crate::collect_support::{KINDS, collect};
 use firn_crash::{Crash, CrashOptions, Schedule};
@@ -12,11 +12,11 @@ type Spine = Refs<Bytes>;
 const SLOTS: usize = 48;
 const STEPS: usize = 60;
 const SEEDS: u64 = 20;
-/// From one that a slot of 16 bytes holds to one of several pages; 3000 bytes share pages.
+/// From one that fits a slot of 16 bytes to one of several pages; 3000 bytes share pages.
 const LENGTHS: [usize; 6] = [5, 100, 490, 1500, 3000, 20_000];
-/// An object that a walk is busy with before it comes to those behind.
+/// A large object that delays a walk before it reaches the objects behind.
 const BEFORE: usize = 600_000;
-/// A session that publishes at its end only.
+/// A session that publishes only at its end.
 const NEVER: u32 = u32::MAX;
 
 #[derive(Stored)]
@@ -26,7 +26,7 @@ struct Pair {
     two: u64,
 }
 
-/// What is counted of objects and pages.
+/// The counts of objects and pages.
 #[derive(PartialEq, Eq, Debug)]
 struct Counters {
     objects: u64,
@@ -66,7 +66,7 @@ fn new_pool(kind: PoolKind, publish_every: u32) -> Pool<Crash> {
     pool
 }
 
-/// Replaces what a slot of the spine names, and fails if `fails`.
+/// Replaces the object of a slot of the spine, and fails if `fails`.
 fn set(session: &mut Session<Crash>, slot: usize, len: Option<usize>, fails: bool) {
     let result = session.transaction(|tx| {
         let spine = tx.root::<Spine>("spine")?;
@@ -85,7 +85,7 @@ fn fill(session: &mut Session<Crash>) {
     (0..SLOTS).for_each(|slot| set(session, slot, Some(LENGTHS[slot % 6]), false));
 }
 
-/// As a power failure leaves it, with whatever stores had reached media.
+/// The pool after a power failure, with the stores that had reached media.
 fn crashed(pool: Pool<Crash>, seed: u64, publish_every: u32) -> Pool<Crash> {
     let (medium, kind) = (pool.medium().clone(), pool.kind());
     pool.abandon();
@@ -93,7 +93,7 @@ fn crashed(pool: Pool<Crash>, seed: u64, publish_every: u32) -> Pool<Crash> {
     Pool::open(medium, &options(kind, publish_every)).unwrap()
 }
 
-/// Traces, and says what it found different.
+/// Traces, and asserts that the trace corrects no counter.
 fn assert_exact(pool: &Pool<Crash>, when: &str) {
     let before = counters(pool.medium());
     pool.trace().unwrap();
@@ -130,7 +130,7 @@ fn a_crash_leaves_no_claim_to_exact_counters() {
     }
 }
 
-/// What a session has counted and not published is in the new count already.
+/// Counts that a session has not published are included in the recount.
 #[test]
 fn what_is_published_after_a_recount_is_not_counted_twice() {
     for kind in KINDS {

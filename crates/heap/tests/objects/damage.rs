@@ -1,5 +1,4 @@
-//! Does a store through a damaged reference end in an error, with the pool as it was? Does `check` name what is
-//! damaged?
+//! Does a store through a damaged reference end in an error, with the pool unchanged? Does `check` name the damage?
 
 use firn_crash::{Crash, CrashOptions};
 use firn_format::frame::FrameUse;
@@ -139,7 +138,7 @@ fn a_salvage_brings_what_is_whole_and_names_the_rest() {
         assert_eq!(salvaged.lost_roots, ["broken"]);
         assert_eq!(salvaged.lost_references, 1, "first has no next any more");
         assert!(salvaged.findings.len() >= 2, "{:?}", salvaged.findings);
-        // What only the second led to is out of reach where nothing but that counts.
+        // Objects behind the second one are unreachable, which matters only where reachability decides.
         let objects = match kind {
             PoolKind::Traced => 2,
             PoolKind::Explicit => 3,
@@ -162,8 +161,8 @@ fn target() -> Crash {
     Crash::new(16 << 20, CrashOptions::default())
 }
 
-/// A closed pool with one object in a run of slots: its medium, where the object is, and where the allocation bits of
-/// its slot and of the run's last one are: word and mask.
+/// A closed pool with one object in a run of slots: its medium, the object's address, and the word and mask of the
+/// allocation bits of its slot and of the run's last one.
 fn with_an_object(kind: PoolKind) -> (Crash, VirtAddr, [(VirtAddr, u64); 2]) {
     let crash = Crash::new(16 << 20, CrashOptions::default());
     let pool = Pool::create(crash.clone(), &options(kind)).unwrap();
@@ -190,7 +189,7 @@ fn with_an_object(kind: PoolKind) -> (Crash, VirtAddr, [(VirtAddr, u64); 2]) {
 
 fn findings(crash: &Crash, kind: PoolKind, damage: impl FnOnce()) -> Vec<(u64, String)> {
     let pool = Pool::open(crash.clone(), &options(kind)).unwrap();
-    // What is in use is known from here on.
+    // From here on the slots in use are known.
     pool.check().unwrap();
     damage();
     let findings = pool.check().unwrap();

@@ -1,5 +1,5 @@
-//! Is a plan that the pool cannot have refused, though its checksums are right, a number that no transaction
-//! can follow, and a length that no pool has?
+//! Is an impossible plan refused, though its checksums are right? Also a number that no transaction can follow, and a
+//! length that no pool has?
 
 use firn_crash::{Crash, CrashOptions};
 use firn_format::geometry::{
@@ -14,7 +14,7 @@ use firn_units::{CHUNK_BYTES, VirtAddr, WORD_BYTES};
 
 const LEN: u64 = 16 << 20;
 const OBJECTS: usize = 240;
-/// Of so many objects one stays.
+/// One of this many objects stays.
 const KEPT: usize = 40;
 
 fn options() -> PoolOptions {
@@ -67,7 +67,7 @@ fn store(crash: &Crash, at: VirtAddr, words: &[u64]) {
     }
 }
 
-/// What opening says of the pool with a changed plan.
+/// The result of opening the pool with a changed plan.
 fn opened_with(change: impl Fn(&mut PlanHeader, &mut [Entry])) -> Result<(), String> {
     let crash = moving();
     let phase = Seal::Phase.open(crash.load_u64(PHASE)).unwrap();
@@ -128,7 +128,7 @@ fn a_number_that_no_transaction_can_follow_is_refused() {
     }
 }
 
-/// A medium that ends before the tables do is no pool, whatever the length in it says.
+/// A medium that ends before the tables do is no pool, whatever length it states.
 #[test]
 fn a_length_that_ends_before_the_objects_do_is_refused() {
     for chunks in [0, 1, FIRST_DATA_CHUNK - 1, MAX_VALUE] {
@@ -143,7 +143,7 @@ fn a_length_that_ends_before_the_objects_do_is_refused() {
             "{said}"
         );
     }
-    // One that says that it holds no objects ends behind its statistics, at the earliest.
+    // A pool that states that it holds no objects ends behind its statistics, at the earliest.
     let crash = Crash::new(LEN, CrashOptions::default());
     Pool::create(crash.clone(), &options())
         .unwrap()
@@ -155,14 +155,14 @@ fn a_length_that_ends_before_the_objects_do_is_refused() {
     assert!(said.to_string().contains("truncated"), "{said}");
 }
 
-/// Objects come to lie in chunks that the medium had before there was a pool, too.
+/// Objects also use chunks that the medium had before there was a pool.
 #[test]
 fn a_pool_that_was_cut_short_is_refused_whatever_the_medium_was_before() {
     for bytes in [MIN_POOL_BYTES, LEN, LEN + 3 * CHUNK_BYTES] {
         let crash = Crash::new(bytes, CrashOptions::default());
         let pool = Pool::create(crash.clone(), &options()).unwrap();
         pool.close().unwrap();
-        // And in those that it gained while nobody looked.
+        // And chunks that it gained without the pool's doing.
         crash.reserve(VirtAddr(bytes), CHUNK_BYTES).unwrap();
         Pool::open(crash.clone(), &options())
             .unwrap()

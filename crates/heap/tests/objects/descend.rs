@@ -1,5 +1,5 @@
-//! Does a descent end where it should: at what it looks for, at the end, and in a circle; while nothing moves,
-//! and while objects do?
+//! Does a descent end where it should: at the object it seeks, at the end, and in a circle; while nothing moves, and
+//! while objects do?
 
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Handle, Obj, Pool, PoolOptions, Ref, Stored, View};
@@ -14,7 +14,7 @@ struct Node {
     greater: Ref<Node>,
 }
 
-/// Another type, as large, which lies between the nodes and is garbage at once.
+/// Another type of equal size, whose objects lie between the nodes and are garbage at once.
 #[derive(Stored)]
 #[firn(name = "descend.other")]
 #[repr(C)]
@@ -42,7 +42,7 @@ fn find<'g, V: View<'g>>(top: Obj<'g, Node, V>, key: u64) -> Result<Option<u64>,
     Ok(found.map(|node| node.load(Node::KEY)))
 }
 
-/// A tree of the even numbers, which hangs in random order, with garbage between its nodes.
+/// A tree of the even numbers, linked in random order, with garbage between its nodes.
 fn tree() -> (Pool<Mapped>, Handle<Node, Mapped>) {
     let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
     let pool = Pool::create(medium, &PoolOptions::new("test")).unwrap();
@@ -55,7 +55,7 @@ fn tree() -> (Pool<Mapped>, Handle<Node, Mapped>) {
         })
         .unwrap();
     for i in 0..KEYS {
-        // Every number below `KEYS` once, none near the last ones: the tree gets no longer than `MOST`.
+        // Every number below `KEYS` once, none near the last ones: the depth stays below `MOST`.
         let key = i * 617 % KEYS * 2;
         session
             .transaction(|tx| {
@@ -127,7 +127,7 @@ fn what_the_transaction_stored_is_found_in_it() {
     session
         .transaction(|tx| {
             let top = tx.deref(&top).unwrap();
-            // Between the top and the subtree of the greater keys, the first of which is above it.
+            // Between the top and the subtree of the greater keys, whose first key is above it.
             let between = tx.alloc(node(KEYS + 1))?;
             between.link(Node::GREATER, top.follow(Node::GREATER));
             top.link(Node::GREATER, Some(between));

@@ -12,7 +12,7 @@ use firn_units::VirtAddr;
 #[repr(C)]
 struct Counters {
     exchanged: u64,
-    /// Beside it, in the same line: for transactions.
+    /// In the same line, for transactions.
     stored: i64,
     name: Ref<Bytes>,
 }
@@ -34,7 +34,7 @@ fn setup(crash: &Crash) {
     pool.close().unwrap();
 }
 
-/// A root with new counters, one of 10.
+/// A root with new counters; one starts at 10.
 fn make(pool: &Pool<Crash>, name: &str) {
     let mut session = pool.session().unwrap();
     session
@@ -80,7 +80,7 @@ fn store_beside(session: &mut Session<Crash>, name: &str, value: i64) {
         .unwrap();
 }
 
-/// What a crash left of the counters of a name: both fields, `None` if there is no such root.
+/// Both fields of each name's counters after a crash; `None` if there is no such root.
 fn found(crash: Crash, names: &[&str]) -> Result<Vec<Option<(u64, i64)>>, String> {
     let pool = Pool::open(crash, &options(LogKind::Redo)).map_err(|e| e.to_string())?;
     pool.medium().end_of_recovery();
@@ -235,7 +235,7 @@ fn a_value_is_persisted_in_a_pool_with_an_undo_log() {
     );
 }
 
-/// What a thread of the race exchanges or commits.
+/// How many exchanges or commits a thread of the race makes.
 const STEPS: u64 = 6;
 
 /// One thread exchanges and persists, the other commits transactions on the same line.
@@ -356,7 +356,7 @@ fn what_cannot_be_changed_is_refused() {
         assert!(matches!(persisted, Err(Error::ReadOnly)));
     }
     drop((session, pool));
-    // A damaged reference leads beside every object, and beyond the pool.
+    // A damaged reference leads to a place beside every object, and beyond the pool.
     let pool = Pool::open(crash, &options(LogKind::Redo)).unwrap();
     let mut session = pool.session().unwrap();
     let guard = session.guard();
@@ -368,7 +368,7 @@ fn what_cannot_be_changed_is_refused() {
     };
     for target in [VirtAddr(8192), counters.address() + 16, VirtAddr(1 << 40)] {
         pool.medium().store_u64(word, id | target.0);
-        // Whatever type the program takes the object for.
+        // Whatever type the program takes for the object's.
         let name = counters.follow(Counters::NAME).unwrap();
         let length = firn_heap::Field::<Bytes, u64>::at_offset(0);
         assert!(name.compare_exchange(length, 0, 1).is_err(), "{target}");

@@ -4,7 +4,7 @@ use firn_crash::{Crash, CrashOptions};
 use firn_heap::{Bytes, Error, Pool, PoolOptions, Refs, Session, View};
 use firn_media::Domain;
 
-/// Transactions before counting: the ring has been around once.
+/// Transactions before counting begins: the ring has been around once.
 const WARM: usize = 20;
 const COUNTED: u64 = 100;
 
@@ -30,7 +30,7 @@ fn pool(domain: Domain) -> (Crash, Pool<Crash>, Session<Crash>) {
     (crash, pool, session)
 }
 
-/// Fences of one transaction, exactly equal in every one counted.
+/// Fences of a transaction, exactly equal in each counted one.
 fn fences(domain: Domain, mut step: impl FnMut(&mut Session<Crash>, usize)) -> f64 {
     let (crash, _pool, mut session) = pool(domain);
     for i in 0..WARM {

@@ -1,4 +1,4 @@
-//! Is a type whose layout changed noticed, wherever in a pool its objects are?
+//! Is a type with a changed layout noticed, wherever in a pool its objects are?
 
 use firn_heap::{Bytes, Error, FieldDescriptor, FieldKind, Pool, PoolOptions, Ref, Refs};
 use firn_heap::{CopyIdentity, PoolKind, TypeDescriptor, View};
@@ -16,7 +16,7 @@ macro_rules! program {
     };
 }
 
-// Behind the macro that it uses.
+// After the macro that it uses.
 mod migrations;
 
 program!(
@@ -45,7 +45,7 @@ program!(
 );
 
 program!(
-    /// With fields in another order, and nothing said of it.
+    /// The program with fields in another order, but without a new version.
     reordered {
         #[derive(Stored)]
         #[repr(C)]
@@ -102,7 +102,7 @@ fn to_second(old: first::Item) -> second::Item {
     }
 }
 
-/// What a program gets when it asks for the root, as its type.
+/// Opens the root as this type.
 fn root<T: firn_heap::Target>(pool: &Pool<Mapped>, name: &str) -> Result<(), Error> {
     let mut session = pool.session()?;
     session.read(|view| view.root::<T>(name).map(|_| ()))
@@ -116,7 +116,7 @@ fn assert_says(error: &Error, words: &[&str]) {
     }
 }
 
-/// The list as a later program has it.
+/// Asserts that the list is that of the later program.
 fn assert_second(pool: &Pool<Mapped>) {
     use second::{Item, Top};
     let mut session = pool.session().unwrap();
@@ -155,7 +155,7 @@ fn a_forgotten_migration_is_noticed_at_the_root_that_leads_there() {
             "field `first` of `Top`",
         ],
     );
-    // What did not change can be used, and the old program goes on.
+    // Unchanged types can be used, and the old program still works.
     root::<first::Top>(&pool, "top").unwrap();
     assert_eq!(pool.migrate(to_second).unwrap(), ITEMS);
     assert_second(&pool);
@@ -207,7 +207,7 @@ fn an_old_program_is_refused_by_a_migrated_pool() {
     assert_says(&error, &["`Item`", "version 2", "use a newer program"]);
     let error = root::<Refs<first::Item>>(&pool, "all").unwrap_err();
     assert!(matches!(error, Error::NewerType { .. }), "{error}");
-    // What this program knew of the type before it migrated it holds no longer.
+    // This program drops its knowledge of the type from before its migration.
     let mut session = pool.session().unwrap();
     let item = |a| first::Item { a, next: Ref::NULL };
     let made = session.transaction(|tx| tx.alloc(item(1)).map(|_| ()));
@@ -242,7 +242,7 @@ fn programs_in_turns_have_one_version_between_them() {
     pool.close().unwrap();
     let old = |pool: &Pool<Mapped>| root::<first::Top>(pool, "top").unwrap_err();
     turn(old, assert_second);
-    // To look at, too.
+    // Also for reading only.
     let look = Mapped::open_read_only(&path, &on).unwrap();
     let look = Pool::open_read_only(look, "layouts").unwrap();
     root::<second::Top>(&look, "top").unwrap();
@@ -253,7 +253,7 @@ fn programs_in_turns_have_one_version_between_them() {
 fn what_a_reference_leads_to_is_recorded_before_there_is_one() {
     let pool = pool();
     pool.register::<first::Top>().unwrap();
-    // No item was ever there, but what one will be is known.
+    // There never was an item, but the type of items is known.
     let error = pool.register::<reordered::Item>().unwrap_err();
     assert!(matches!(error, Error::LayoutChanged { .. }), "{error}");
     let error = pool.register::<second::Item>().unwrap_err();
@@ -297,7 +297,7 @@ program!(
 );
 
 program!(
-    /// Both have changed.
+    /// Both types have changed.
     mutual_2 {
         #[derive(Stored)]
         #[repr(C)]
@@ -311,7 +311,7 @@ program!(
 );
 
 program!(
-    /// B has changed, and nothing is said of it.
+    /// B has changed, but without a new version.
     mutual_changed {
         #[derive(Stored)]
         #[repr(C)]
@@ -375,7 +375,7 @@ fn types_that_refer_to_each_other_are_migrated_in_either_order() {
         } else {
             assert_eq!(migrate_b(&pool), 1);
         }
-        // Half of it is done: neither program is right.
+        // Half of the migration is done: neither program fits.
         let error = root::<mutual_2::A>(&pool, "a").unwrap_err();
         assert!(matches!(error, Error::NeedsMigration { .. }), "{error}");
         assert!(root::<mutual::A>(&pool, "a").is_err());
@@ -487,7 +487,7 @@ fn two_types_of_one_program_do_not_share_a_name() {
     let error = pool.register::<clash::Both>().unwrap_err();
     assert!(matches!(error, Error::LayoutChanged { .. }), "{error}");
     assert_says(&error, &["`Node`", "field `b` of `Both`"]);
-    // Nothing of it was registered.
+    // None of the types was registered.
     pool.register::<clash::one::Node>().unwrap();
     assert!(pool.register::<clash::other::Node>().is_err());
 }

@@ -1,4 +1,4 @@
-//! Does the heap do what it says: objects, roots, types, transactions of both kinds, copies, damage?
+//! Does the heap work as documented: objects, roots, types, transactions of both kinds, copies, damage?
 
 #[path = "../collect_support/mod.rs"]
 mod collect_support;

@@ -1,4 +1,4 @@
-//! Is a migration that a crash ends taken up where it was, and are its objects counted?
+//! Is a migration that a crash interrupts resumed where it was, and are its objects counted?
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ struct ThingV1 {
     number: u64,
 }
 
-/// Has room in the old one's slot.
+/// Fits into the old one's slot.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Thing", version = 2)]
@@ -27,7 +27,7 @@ struct InPlace {
     twice: u64,
 }
 
-/// Has none.
+/// Does not fit.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Thing", version = 2)]
@@ -61,7 +61,7 @@ fn options(kind: PoolKind) -> PoolOptions {
     }
 }
 
-/// Things in a ring, and something of another type.
+/// Things in a ring, and an object of another type.
 fn fill<M: Medium>(pool: &Pool<M>, things: usize) {
     let mut session = pool.session().unwrap();
     session
@@ -88,7 +88,7 @@ fn fill<M: Medium>(pool: &Pool<M>, things: usize) {
 /// Objects and bytes, by name and version of their type.
 type ByType = BTreeMap<(String, u32), (u64, u64)>;
 
-/// Objects and bytes by type, and in all.
+/// Objects and bytes by type, and in total.
 fn counts<M: Medium>(medium: &M) -> (ByType, u64, u64) {
     let statistics = Statistics::read(medium).unwrap();
     let by_type = |t: firn_heap::TypeStatistics| ((t.name, t.version), (t.objects, t.live_bytes));
@@ -124,7 +124,7 @@ fn objects_count_under_their_new_type() {
     }
 }
 
-/// What the migrated ring holds: each thing's number, and the next one's.
+/// The migrated ring: each thing's number, and the next one's.
 fn ring<New: Stored>(
     pool: &Pool<Crash>,
     number: firn_heap::Field<New, u64>,
@@ -145,10 +145,10 @@ fn ring<New: Stored>(
     })
 }
 
-/// How often a migration was found begun and not ended.
+/// How often a migration was found unfinished.
 static UNFINISHED: AtomicUsize = AtomicUsize::new(0);
 
-/// A program that does not migrate is kept out, or finds all things in the version that the pool says.
+/// A program that does not migrate is refused, or finds all things in the pool's version.
 fn refused_or_whole<New: Stored>(
     pool: &Pool<Crash>,
     things: usize,
@@ -174,7 +174,7 @@ fn refused_or_whole<New: Stored>(
     }
 }
 
-/// Crashes the migration of a few things, crashes the next attempt too, finishes it, and looks.
+/// Crashes the migration of a few things, crashes the next attempt too, finishes it, and checks the result.
 fn explorer<'a, New: Stored>(
     kind: PoolKind,
     things: usize,
@@ -202,7 +202,7 @@ fn explorer<'a, New: Stored>(
         if let Some(finding) = pool.check().map_err(text)?.first() {
             return Err(finding.to_string());
         }
-        // In an explicit pool what a crash left uncounted stays so.
+        // In an explicit pool, counts that a crash lost stay lost.
         let before = counts(&crash);
         pool.trace().map_err(text)?;
         let after = counts(&crash);
@@ -309,7 +309,7 @@ fn migrate_couple(pool: &Pool<Crash>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Numbers of the husband, of his wife, and of her husband.
+/// The numbers of the husband, of his wife, and of her husband.
 fn couple(pool: &Pool<Crash>) -> Result<[u64; 3], Error> {
     let mut session = pool.session()?;
     session.read(|view| {

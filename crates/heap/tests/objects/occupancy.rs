@@ -1,4 +1,4 @@
-//! Does the occupancy say of each frame what lies in it?
+//! Does the occupancy tell the content of each frame?
 
 use firn_heap::{
     Bytes, FrameContent, LogKind, Occupancy, Pool, PoolKind, PoolOptions, Refs, Statistics, View,
@@ -45,7 +45,7 @@ fn set(pool: &Pool<Mapped>, range: core::ops::Range<usize>, bytes: Option<usize>
     }
 }
 
-/// Live bytes of the frames in use, in order: of runs of slots, of large objects.
+/// Live bytes of the frames in use, in order: of runs of slots, and of large objects.
 fn live(occupancy: &Occupancy) -> (Vec<u64>, Vec<u64>) {
     let (mut slots, mut large) = (Vec::new(), Vec::new());
     for frame in &occupancy.frames {
@@ -120,7 +120,7 @@ fn an_open_pool_a_closed_one_and_the_statistics_agree() {
     }
 }
 
-/// A session keeps slots in hand that no object lives in, and takes them from more than one word.
+/// A session keeps empty slots in active runs, and takes them from more than one word.
 #[test]
 fn slots_in_a_sessions_hands_are_not_live() {
     let pool = anonymous(PoolKind::Traced);
@@ -175,7 +175,7 @@ fn of_a_pool_in_use_only_the_frames_are_known() {
     }
     assert_eq!(seen.live_bytes, known.live_bytes);
     pool.abandon();
-    // Recovered and not traced: nobody knows what lives.
+    // Recovered and not traced: it is unknown which objects live.
     let file = Mapped::open(&path, &MappedOptions::default()).unwrap();
     let pool = Pool::open(file, &options(PoolKind::Traced)).unwrap();
     assert!(!pool.occupancy().unwrap().exact);
@@ -191,7 +191,7 @@ fn frames_that_were_given_back_have_no_data() {
     let path = folder.path().join("pool");
     let file = Mapped::create(&path, 0, &MappedOptions::default()).unwrap();
     let pool = pool(file, PoolKind::Traced);
-    // Of whole pages of 2 MiB: less is not given back on a disk.
+    // Whole pages of 2 MiB, because a disk gives back no less.
     set(&pool, 0..200, Some(LARGE as usize));
     set(&pool, 0..199, None);
     pool.trace().unwrap();
@@ -224,7 +224,7 @@ fn space_that_an_earlier_open_freed_is_given_back_too() {
     pool.close().unwrap();
     let open = || Mapped::open(&path, &MappedOptions::default()).unwrap();
     let pool = Pool::open(open(), &options(PoolKind::Traced)).unwrap();
-    // The last one keeps the file from being cut short.
+    // The last object keeps the file from being cut short.
     set(&pool, 0..199, None);
     pool.trace().unwrap();
     let full = pool.medium().backed_bytes().unwrap();

@@ -1,4 +1,4 @@
-//! Transactions that are begun and ended by calls of their own.
+//! Transactions that are begun and ended by separate calls.
 #![allow(unsafe_code, reason = "each test has one transaction open at a time")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ fn pool(kind: PoolKind) -> Pool<Mapped> {
 }
 
 fn begin(session: &mut Session<Mapped>) -> OpenTransaction<'_, Mapped> {
-    // SAFETY: whoever begins one here ends it before the next.
+    // SAFETY: every test ends its transaction before it begins the next.
     unsafe { session.begin() }.unwrap()
 }
 
@@ -206,7 +206,7 @@ fn free(pool: &Pool<Mapped>, objects: impl Iterator<Item = usize> + Clone) -> us
     freed.unwrap()
 }
 
-/// A few, many, and all at once, whose log is longer than what is kept free for logs.
+/// Frees a few, many, and all at once; the log of all is longer than the space kept free for logs.
 #[test]
 fn any_number_of_objects_is_freed_in_a_full_pool_with_a_redo_log() {
     const BYTES: u64 = 48 << 20;
@@ -224,14 +224,14 @@ fn any_number_of_objects_is_freed_in_a_full_pool_with_a_redo_log() {
             let made = fill(&pool, lengths);
             let mut left = made;
             for (salt, &count) in counts.iter().enumerate() {
-                // Everywhere in the pool.
+                // Spread over the pool.
                 let step = (made / count).max(1);
                 left -= free(&pool, (salt..made).step_by(step).take(count));
             }
             left -= free(&pool, 0..made);
             assert_eq!(left, 0);
             assert!(pool.check().unwrap().is_empty());
-            // It takes as many again, and no more than its limit once it is closed.
+            // The pool takes as many again, and stays within its limit once it is closed.
             let again = fill(&pool, lengths);
             assert!(again >= made * 9 / 10, "{again} of {made}");
             pool.close().unwrap();

@@ -182,7 +182,7 @@ fn free_space_goes_back_to_the_device() {
     set_all(Some(1 << 20));
     let full = firn_media::Space::backed_bytes(pool.medium()).unwrap();
     set_all(None);
-    // The last frees wait until older homes are durable: a few more transactions make them so.
+    // The last frees wait until older homes are durable; a few more transactions settle them.
     set_all(Some(10));
     assert!(pool.release_free_space().unwrap() >= 18 << 20);
     let empty = firn_media::Space::backed_bytes(pool.medium()).unwrap();

@@ -1,4 +1,4 @@
-//! Do views without the read barrier see the same, and does nothing move while they may be made?
+//! Do views without the read barrier read the same, and does nothing move while they can exist?
 
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Bytes, Error, Pool, PoolOptions, View};

@@ -1,4 +1,4 @@
-//! Do undo transactions restore what they logged, whatever the crash?
+//! Do undo transactions restore the logged bytes after any crash?
 
 mod freeing;
 mod refused;
@@ -38,7 +38,7 @@ fn make(crash: &Crash, kind: PoolKind) -> VirtAddr {
     at
 }
 
-/// Objects that bits on media say are allocated.
+/// Objects that are allocated according to the bits on media.
 fn allocated(pool: &Pool<Crash>) -> Result<usize, Error> {
     let mut session = pool.session()?;
     let guard = session.raw_guard()?;
@@ -66,7 +66,7 @@ fn a_batch_costs_three_fences() {
     assert_eq!(crash.counts().fences, 3);
 }
 
-/// How the bit of an object goes back is logged with the batch behind its allocation, or by itself at the end.
+/// How to undo an object's bit is logged in the batch after the allocation, or by itself at the end.
 #[test]
 fn what_is_allocated_in_front_of_a_batch_costs_no_fence() {
     let crash = Crash::new(16 << 20, Default::default());
@@ -108,7 +108,7 @@ fn stores_that_were_not_logged_are_refused() {
     assert!(matches!(typed, Err(Error::WrongKind { .. })));
 }
 
-/// What was logged before is not logged again, and may be stored to with what was logged since.
+/// Bytes that are logged already are not logged again, and may be stored to together with newly logged ones.
 #[test]
 fn ranges_that_overlap_are_logged_once() {
     let crash = Crash::new(16 << 20, Default::default());
@@ -134,7 +134,7 @@ fn ranges_that_overlap_are_logged_once() {
     assert_eq!(words, [1, 0, 0]);
 }
 
-/// A pool for two sessions, with an object of 24 bytes, each of which holds its number.
+/// A pool for two sessions, with an object of 24 bytes, each of which holds its index.
 fn numbered_bytes() -> (Pool<Crash>, VirtAddr) {
     let options = PoolOptions {
         lanes: 2,
@@ -158,7 +158,7 @@ fn bytes(crash: &Crash, at: VirtAddr) -> [u8; 24] {
     found
 }
 
-/// By every part of three words, in an abort and in recovery.
+/// Every part of three words, in an abort and in recovery.
 #[test]
 fn a_rollback_restores_the_bytes_that_were_logged_and_none_beside_them() {
     for start in 0..24u64 {
@@ -197,8 +197,8 @@ fn a_rollback_restores_the_bytes_that_were_logged_and_none_beside_them() {
     }
 }
 
-/// A store to logged bytes leaves those beside them as another thread has them by then, and what was only noted is
-/// not taken for logged.
+/// A store to logged bytes leaves the neighbouring bytes as another thread has stored them, and noted bytes do not
+/// count as logged.
 #[test]
 fn bytes_beside_a_range_are_neither_stored_nor_taken_for_logged() {
     let (pool, at) = numbered_bytes();
@@ -213,7 +213,7 @@ fn bytes_beside_a_range_are_neither_stored_nor_taken_for_logged() {
         tx.store(at + 12, &[99; 4])?;
         pool.medium().reset_counts();
         tx.store(at + 3, &[99; 2])?;
-        // One of them is byte 3, the other byte 4: no word was stored, and none looked at.
+        // One of them is byte 3, the other byte 4: no word was stored, and none was read.
         let counts = pool.medium().counts();
         assert_eq!((counts.stores, counts.loads), (2, 0));
         Err(Error::ReadOnly)
@@ -223,7 +223,7 @@ fn bytes_beside_a_range_are_neither_stored_nor_taken_for_logged() {
     assert_eq!(bytes(pool.medium(), at), numbers);
 }
 
-/// Long ranges that begin and end within a word, as many records as they need.
+/// Long ranges that begin and end within a word, in as many records as they need.
 #[test]
 fn a_long_range_of_bytes_is_restored_whole() {
     let crash = Crash::new(16 << 20, Default::default());
@@ -327,7 +327,7 @@ fn every_image_of_two_batches_is_all_or_nothing() {
     }
 }
 
-/// Words that a transaction changes one by one: far more batches than its lane has room for.
+/// Words that a transaction changes one by one: far more batches than fit into its lane.
 const MANY: u64 = 6000;
 
 fn many_words(kind: PoolKind) -> (Crash, VirtAddr) {
@@ -354,7 +354,7 @@ fn a_log_goes_on_outside_its_lane() {
             }
             Ok::<_, Error>(())
         };
-        // Again and again: the frames of its log come back.
+        // Repeatedly: the frames of its log come back.
         for round in 1..30 {
             session.raw_transaction(|tx| change(tx, round)).unwrap();
             assert!((0..MANY).all(|i| word(i) == round + i));
@@ -378,8 +378,7 @@ fn a_log_goes_on_outside_its_lane() {
     }
 }
 
-/// A rollback by recovery ends the transaction, so what it has restored is durable then, to the last line of a
-/// record.
+/// A rollback by recovery ends the transaction, so its restored bytes are durable then, to the last line of a record.
 #[test]
 fn a_record_of_many_lines_is_restored_for_good() {
     const BYTES: usize = 1_500;
@@ -421,7 +420,7 @@ fn a_record_of_many_lines_is_restored_for_good() {
     }
 }
 
-/// In raw transactions: nothing of it is taken in, and what was there stays.
+/// In raw transactions: nothing of the range is accepted, and its content stays.
 #[test]
 fn ranges_and_lengths_at_every_edge_are_refused() {
     let crash = Crash::new(16 << 20, Default::default());
@@ -438,7 +437,7 @@ fn ranges_and_lengths_at_every_edge_are_refused() {
             for from in [at, at + 1, at + 8, at + 200] {
                 assert!(bad(tx.log(&[(from, edge)])), "{edge:#x} from {from}");
                 assert!(bad(tx.note(from, edge)), "{edge:#x} from {from}");
-                // A range that is good does not come in with one that is not.
+                // A good range is not accepted together with a bad one.
                 assert!(bad(tx.log(&[(at, 8), (from, edge)])));
                 assert!(matches!(tx.store(at, &[9]), Err(Error::NotLogged { .. })));
             }
@@ -467,7 +466,7 @@ fn ranges_and_lengths_at_every_edge_are_refused() {
         done.unwrap();
     }
     let last = session.raw_transaction(|tx| {
-        // The last byte of the pool is one.
+        // The last byte of the pool belongs to it.
         tx.log(&[(VirtAddr(end - 1), 1)])?;
         assert!(tx.log(&[(VirtAddr(end - 1), 2)]).is_err());
         assert!(matches!(tx.log(&[(at, 0)]), Err(Error::BadRange { .. })));

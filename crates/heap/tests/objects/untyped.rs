@@ -1,4 +1,5 @@
-//! Objects of types that are described while the program runs: is everything checked that a compiler would have?
+//! Objects of types that are described while the program runs: is everything checked that a compiler would have
+//! checked?
 
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{
@@ -124,7 +125,7 @@ fn references_are_checked_wherever_they_are_stored() {
             );
         }
         assert_eq!(Obj::<Untyped, _>::of_word(tx, 0)?, None);
-        // A part of a reference is none, nor is what only looks like one.
+        // A part of a reference is not one, nor is a word that only looks like one.
         for (offset, len) in [(20, 8), (28, 4), (4, 40 - 4), (12, 4)] {
             let refused = second.store_bytes(&layout, offset, &vec![0; len]);
             assert!(
@@ -162,7 +163,7 @@ fn references_are_checked_wherever_they_are_stored() {
         ));
         tx.set_root("second", second)
     });
-    // The pool's first byte is no object, in a transaction that has allocated none either.
+    // The pool's first byte is no object, not even in a transaction that has allocated none.
     transaction(&mut session, |tx| {
         let second = Obj::<Untyped, _>::of_root(tx, "second")?.unwrap();
         let front = [0, second.reference_word() - second.address().0, 0, 0, 0];
@@ -208,7 +209,7 @@ fn an_object_of_another_type_is_told_apart() {
     session.read(|view| {
         let node = Obj::<Untyped, _>::of_root(view, "node").unwrap().unwrap();
         assert_eq!(Obj::<Untyped, _>::of_root(view, "none").unwrap(), None);
-        // A reference is not exchanged, a number is.
+        // A reference cannot be exchanged, a number can.
         assert!(node.compare_exchange_at(&layout, 0, 0, 1).is_err());
         assert!(node.compare_exchange_at(&layout, 60, 0, 1).is_err());
         assert!(node.compare_exchange_at(&layout, 17, 0, 1).is_err());
@@ -218,7 +219,7 @@ fn an_object_of_another_type_is_told_apart() {
     });
 }
 
-/// A program has a copy of a reference, from before its object moved.
+/// A program has a copy of a reference from before its object moved.
 #[test]
 fn copies_of_references_hold_while_objects_move() {
     let (pool, layout) = made();
@@ -260,7 +261,7 @@ fn copies_of_references_hold_while_objects_move() {
     transaction(&mut session, |tx| {
         let spine = tx.root::<firn_heap::Refs<Untyped>>("spine")?;
         for (i, &word) in (0..COUNT).step_by(8).zip(&words) {
-            // From before the cycle began: it names the source, which the heap knows.
+            // From before the cycle began: it names the source, which the heap recognises.
             let object = Obj::<Untyped, _>::of_word(tx, word)?.unwrap();
             assert_eq!(object, spine.get(i).unwrap());
             moved += u64::from(object.reference_word() != word);
@@ -285,7 +286,7 @@ fn copies_of_references_hold_while_objects_move() {
     assert_eq!(pool.check().unwrap(), []);
 }
 
-/// Numbers that programs get wrong: around what fits, what fits 32 bits, half and the end of what fits 64.
+/// Numbers that programs get wrong: around the end of an object, and around what fits in 32 bits, in 63 and in 64.
 fn edges() -> impl Iterator<Item = u64> {
     let ends = (0..18).map(|i| u64::MAX - i);
     let powers = [1 << 31, 1 << 32, 1 << 46, 1 << 48, 1 << 63].into_iter();
@@ -293,7 +294,7 @@ fn edges() -> impl Iterator<Item = u64> {
     ends.chain(around)
 }
 
-/// In typed transactions, through descriptions.
+/// In typed transactions, with described types.
 #[test]
 fn lengths_and_offsets_at_every_edge_are_refused() {
     let (pool, layout) = made();

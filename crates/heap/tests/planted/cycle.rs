@@ -22,7 +22,7 @@ fn case(missing: Missing, kind: PoolKind, scheme: &'static Scheme) -> Case {
     }
 }
 
-/// For what is seen without a crash: where caches survive there are few images.
+/// For losses that show without a crash: where caches survive there are few images.
 fn volatile(missing: Missing) -> Case {
     Case {
         domain: Domain::Eadr,
@@ -31,8 +31,8 @@ fn volatile(missing: Missing) -> Case {
     }
 }
 
-/// Operations of threads, one after the other, from the middle of a stage on. The collector goes on for a
-/// moment between them.
+/// Operations of threads, one after the other, from the middle of a stage on. Between them the collector runs for a
+/// moment.
 fn in_stage(case: &Case, stage: Stage, ops: &[(usize, Op)]) -> Report {
     let image = case.image();
     let mut next = point(&case.stages(&image), case.stage(stage), 1);
@@ -51,11 +51,11 @@ fn in_stage(case: &Case, stage: Stage, ops: &[(usize, Op)]) -> Report {
 
 /// Points before the plan counts at which the program is stopped.
 const LAST: u64 = 60;
-/// Points behind that moment at which the program goes on.
+/// Points after that moment at which the program continues.
 const LATER: [u64; 5] = [20, 40, 60, 80, FURTHER];
 
-/// Changes of objects that move: the fifth entry says that the first one's homes are durable, and the sixth
-/// changes its object once more.
+/// Changes of moving objects: the fifth entry publishes that the first one's homes are durable, and the sixth changes
+/// its object once more.
 const CHANGES: [(usize, Op); 6] = [
     (1, Op::Change(0)),
     (1, Op::Change(1)),
@@ -65,7 +65,7 @@ const CHANGES: [(usize, Op); 6] = [
     (1, Op::Change(0)),
 ];
 
-/// A thread copies, and issues no fence after that; another one changes the copy.
+/// A thread copies, without a fence afterwards; another one changes the copy.
 const COPIED_AND_CHANGED: [(usize, Op); 2] = [(2, Op::Touch(0)), (1, Op::Change(0))];
 
 /// Two threads, the first interrupted by the other at each of its points.
@@ -110,7 +110,7 @@ pub fn rows() -> Vec<Row> {
     parts.into_iter().flatten().collect()
 }
 
-/// A cycle alone, or beside changes of what moves.
+/// A cycle alone, or beside changes of moving objects.
 fn alone_or_beside_changes() -> Vec<Row> {
     vec![
         row(
@@ -175,7 +175,7 @@ fn alone_or_beside_changes() -> Vec<Row> {
                 let case = case(missing, Traced, &PIGGYBACK);
                 let end = case.stages(&case.image())[case.stage(Stage::Moving)];
                 let script = || [vec![Op::Change(0), Op::Change(0)], vec![]];
-                // The second change must come before the collector has made the copy durable, which is soon.
+                // The second change must come before the collector has made the copy durable, which happens soon.
                 let run = |(at, later)| Run::of(script(), &[(at, 1), (end + later, 1)]);
                 let moments = (end - LAST..end).step_by(3);
                 let pairs = moments.flat_map(|at| LATER.map(|later| (at, later)));
@@ -186,7 +186,7 @@ fn alone_or_beside_changes() -> Vec<Row> {
     ]
 }
 
-/// Two threads meet at an object that moves, or one and the collector.
+/// Two threads, or a thread and the collector, meet at a moving object.
 fn beside_two_threads() -> Vec<Row> {
     vec![
         row(
@@ -274,7 +274,7 @@ fn beside_the_collector() -> Vec<Row> {
     ]
 }
 
-/// Objects that come after others have moved.
+/// New objects after others have moved.
 fn beside_new_objects() -> Vec<Row> {
     vec![
         row(

@@ -10,24 +10,24 @@ use crate::pools::{self, LEN, Missing, explore, open};
 #[repr(C)]
 struct Counters {
     exchanged: u64,
-    /// Puts the others into different lines.
+    /// Puts the neighbouring fields into different lines.
     between: [u64; 8],
     /// For transactions.
     stored: u64,
 }
 
-/// What is done, one after the other: each makes the sum of both fields one more.
+/// The acts, one after the other: each increases the sum of both fields by one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// Stores the exchanged field in a transaction.
     Store,
-    /// Stores the other one.
+    /// Stores the distant field in a transaction.
     StoreFar,
     /// Exchanges, then persists.
     Persist,
 }
 
-/// What is done before the pool is abandoned and recovered, and what after.
+/// The acts before the pool is abandoned and recovered, and those after.
 #[derive(Clone, Copy)]
 pub struct Acts {
     pub before: &'static [Act],

@@ -1,4 +1,4 @@
-//! Handles beside a collection. What goes wrong is seen without a crash.
+//! Handles beside a collection. Faults show without a crash.
 
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Job, Report, Schedule, Turn};
 use firn_heap::collector::{CollectOptions, PageSize};
@@ -9,7 +9,7 @@ use crate::pools::{self, LEN, Missing, explore, medium};
 
 type Spine = Refs<Bytes>;
 
-/// Objects of the pool, on two pages, and those that handles name.
+/// Objects of the pool, on two pages, and the ones that handles name.
 const COUNT: usize = 120;
 const STRONG: usize = 3;
 const WEAK: usize = 100;
@@ -50,7 +50,7 @@ fn setup(crash: &Crash) {
     pool.close().unwrap();
 }
 
-/// Handles to two objects. Nothing in the pool names them from then on, nor most others.
+/// Takes handles to two objects. From then on nothing in the pool names them, nor most others.
 fn take_handles(pool: &Pool<Crash>, session: &mut Session<Crash>) -> [Handle<Bytes, Crash>; 2] {
     let handles = session.read(|view| {
         let spine = view.root::<Spine>("spine").unwrap();
@@ -67,7 +67,7 @@ fn take_handles(pool: &Pool<Crash>, session: &mut Session<Crash>) -> [Handle<Byt
     handles
 }
 
-/// On a medium where caches survive: nothing else is looked at after a crash.
+/// An explorer on a medium where caches survive: only the memory is checked after a crash.
 fn explorer<'a>(missing: Missing, workload: impl Fn(&Crash) + 'a) -> Explorer<'a> {
     let options = ExploreOptions {
         medium: CrashOptions {

@@ -1,4 +1,4 @@
-//! A transaction of one thread interrupts one of another as a whole, at each of its points.
+//! A whole transaction of one thread interrupts one of another, at each of its points.
 
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Job, Report, Schedule, Turn};
 use firn_heap::{Bytes, Error, Obj, Pool, PoolKind, PoolOptions, Refs, Tx, View};
@@ -8,7 +8,7 @@ use crate::pools::{self, LEN, Missing, explore, medium, open};
 
 type Spine = Refs<Bytes>;
 
-/// What a thread's transaction does.
+/// The transaction of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Changes the thread's own object.
@@ -21,7 +21,7 @@ pub enum Op {
     Alloc,
 }
 
-/// The pool's kind, and what each of the two threads does.
+/// The pool's kind, and the transactions of the two threads.
 #[derive(Clone, Copy)]
 pub struct Pair {
     pub kind: PoolKind,
@@ -32,12 +32,12 @@ pub struct Pair {
 }
 
 const LOCK: u64 = 5;
-/// Places of the spine: the shared object, then an object a thread, then a new one.
+/// Places of the spine: the shared object, one object per thread, and a new one.
 const SHARED: usize = 0;
 const OWN: usize = 1;
 const NEW: usize = 3;
 const PLACES: usize = 4;
-/// Bytes of an object; so many of them fill a frame.
+/// Bytes of an object, and how many of them fill a frame.
 const BYTES: usize = 40;
 const FRAME_FULL: usize = 64;
 
@@ -108,11 +108,11 @@ fn act(tx: Tx<'_, Crash>, thread: usize, op: Op) -> Result<(), Error> {
 
 fn run(pool: &Pool<Crash>, thread: usize, op: Op) {
     let mut session = pool.session().unwrap();
-    // Whoever runs first lets the other begin.
+    // The thread that runs first lets the other begin.
     pool.medium().pause(0);
     session.transaction(|tx| act(tx, thread, op)).unwrap();
     pool.medium().note(1);
-    // What a session does at its end is no part of the run.
+    // The end of a session is no part of the run.
     pool.clone().abandon();
 }
 

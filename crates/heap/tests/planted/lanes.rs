@@ -1,4 +1,4 @@
-//! Two sessions of one thread: one commits seldom, the other goes around its ring meanwhile.
+//! Two sessions of one thread: one rarely commits, the other goes around its ring meanwhile.
 
 use firn_crash::{Crash, Explorer, Job, Report, Schedule};
 use firn_heap::{Bytes, Error, Pool, PoolOptions, Refs, Session, View};
@@ -9,7 +9,7 @@ type Spine = Refs<Bytes>;
 
 /// Objects that are changed one after the other: more than a ring has slots.
 const OBJECTS: u64 = 10;
-/// One round in so many is the seldom session's.
+/// One round in this many is the rare session's.
 const SELDOM: u64 = 23;
 const ROUNDS: u64 = 26;
 
@@ -49,7 +49,7 @@ fn round(session: &mut Session<Crash>, n: u64) {
         .unwrap();
 }
 
-/// What the objects hold after so many rounds.
+/// The content of the objects after this many rounds.
 fn expected(rounds: u64) -> Vec<u64> {
     let last = |object| (1..=rounds).rev().find(|n| n % OBJECTS == object);
     (0..OBJECTS).map(|o| last(o).unwrap_or(0)).collect()

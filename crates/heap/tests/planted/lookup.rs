@@ -12,9 +12,9 @@ type Spine = Refs<Bytes>;
 
 /// Objects of two pages.
 const PLACES: usize = 120;
-/// Collections, each over pages of the one before the last.
+/// Collections, each of which uses pages of the one before the last.
 const ROUNDS: usize = 4;
-/// One of so many stays.
+/// One of this many stays.
 const ONE_OF: usize = 30;
 
 fn pool_options() -> PoolOptions {
@@ -40,7 +40,7 @@ fn fill(session: &mut Session<Crash>) {
         .unwrap();
 }
 
-/// Leaves few, others in each round.
+/// Keeps a few objects, different ones in each round.
 fn empty(session: &mut Session<Crash>, round: usize) {
     session
         .transaction(|tx| {
@@ -88,7 +88,7 @@ fn verify(pool: Pool<Crash>) -> Result<(), String> {
 /// Cycles over pages that earlier ones emptied, and that were filled again meanwhile.
 pub fn emptied_twice(missing: Missing) -> Report {
     let mut options = explore(missing, 0);
-    // What is seen here needs no lost line, and there are few images where caches survive.
+    // The faults show without lost lines, and where caches survive there are few images.
     options.medium = CrashOptions {
         domain: Domain::Eadr,
         relocate: Some(RelocateUnit::Functional),

@@ -1,5 +1,5 @@
-//! Do the crash tests see the faults that they exist for? Each step of the heap that has a name is left
-//! out in turn, and must be missed by the workload that is meant for it.
+//! Do the crash tests detect the faults for which they exist? Each named step of the heap is left out in turn, and its
+//! workload must detect that.
 
 #[path = "../collect_crash/beside.rs"]
 #[allow(dead_code, reason = "another test's")]
@@ -51,7 +51,7 @@ use table::table;
 /// Runs a workload on a medium on which a step is missing, or none.
 type Workload = Box<dyn Fn(Missing) -> Report + Send + Sync>;
 
-/// A workload, and the steps that it misses.
+/// A workload, and the steps that it detects.
 struct Row {
     name: &'static str,
     workload: Workload,

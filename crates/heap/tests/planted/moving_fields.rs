@@ -10,14 +10,14 @@ use crate::pools::{self, LEN, Missing, explore, open};
 #[repr(C)]
 struct Counters {
     exchanged: u64,
-    /// Puts the others into different lines.
+    /// Puts the neighbouring fields into different lines.
     between: [u64; 8],
     far: u64,
 }
 
 /// Objects on each of two pages; one stays on each.
 const COUNT: usize = 42;
-/// What is done, one after the other.
+/// The number of acts, one after the other.
 const ACTS: u64 = 3;
 
 fn options() -> PoolOptions {
@@ -60,7 +60,7 @@ fn setup(crash: &Crash) {
     pool.close().unwrap();
 }
 
-/// Exchanges one field before the cycle, and persists it in it; then the other.
+/// Exchanges one field before the cycle, and persists it during the cycle; then the other.
 fn workload(crash: &Crash) {
     let pool = Pool::open(crash.clone(), &options()).unwrap();
     let mut session = pool.session().unwrap();

@@ -1,16 +1,16 @@
-//! What the workloads share.
+//! Common parts of the workloads.
 
 use firn_crash::{Crash, CrashOptions, ExploreOptions};
 use firn_heap::{Pool, PoolOptions};
 use firn_media::Step;
 
-/// The step that the heap leaves out, if it is any.
+/// The step that the heap leaves out, if any.
 pub type Missing = Option<&'static Step>;
 
 /// Bytes of a pool.
 pub const LEN: u64 = 16 << 20;
 
-/// Scheduling points after which a run is given up: many times what any workload takes.
+/// A run is given up after this many scheduling points: many times more than any workload takes.
 const MAX_STEPS: u64 = 1_000_000;
 
 /// A medium on which the heap leaves a step out.
@@ -22,7 +22,7 @@ pub fn medium(missing: Missing) -> CrashOptions {
     }
 }
 
-/// Exploration on such a medium, with so many crashes inside recovery.
+/// Options to explore such a medium, with this many crashes inside recovery.
 pub fn explore(missing: Missing, recovery_depth: u32) -> ExploreOptions {
     ExploreOptions {
         recovery_depth,
@@ -31,7 +31,7 @@ pub fn explore(missing: Missing, recovery_depth: u32) -> ExploreOptions {
     }
 }
 
-/// Opens what a crash left.
+/// Opens a crashed pool.
 pub fn open(crash: Crash, options: &PoolOptions) -> Result<Pool<Crash>, String> {
     let pool = Pool::open(crash, options).map_err(|e| e.to_string())?;
     pool.medium().end_of_recovery();

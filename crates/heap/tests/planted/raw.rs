@@ -1,4 +1,4 @@
-//! Objects that are stored to through raw addresses, moved and moved again, crashed everywhere.
+//! Objects with stores through raw addresses, moved twice, crashed everywhere.
 
 use firn_crash::{Crash, CrashOptions, Explorer, Image, Report};
 use firn_heap::collector::{CollectOptions, PageSize};
@@ -10,14 +10,14 @@ use firn_units::VirtAddr;
 
 use crate::pools::{self, LEN, Missing, explore, open};
 
-/// Where the workload begins and ends.
+/// The part that the workload covers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// A cycle, with changes of objects that it moves.
     Moving,
-    /// What follows a cycle: an old address is stored, an object replaced.
+    /// After a cycle: an old address is stored, an object replaced.
     Moved,
-    /// A second cycle after that, and the end of the pool.
+    /// A second cycle after that, and closing the pool.
     Closing,
 }
 
@@ -29,15 +29,15 @@ pub struct Raw {
 
 /// Bytes of an object; four of them fill a page.
 const BYTES: u64 = 1000;
-/// Where an object has its value a second time, in another line.
+/// Offset of the second copy of an object's value, in another line.
 const FAR: u64 = 992;
-/// Where it has a pair that names its own byte 8.
+/// Offset of a pair that names the object's own byte 8.
 const PAIR: u64 = 16;
 const OBJECTS: usize = 12;
-/// Those that stay, one a page.
+/// The ones that stay, one per page.
 const STAY: [usize; 3] = [0, 5, 10];
 
-/// What has happened, in the order in which it does.
+/// The progress of the workload, in order.
 const STORED: u64 = 1;
 const COMMITTED: u64 = 2;
 const FINISHED: u64 = 3;
@@ -80,7 +80,7 @@ fn allocate(pool: &Pool<Crash>, tx: RawTx<'_, Crash>, value: u64) -> Result<Virt
     Ok(new)
 }
 
-/// A pool, and where its objects were when the workload began.
+/// A pool, and the addresses of its objects when the workload began.
 struct Made {
     image: Image,
     table: VirtAddr,
@@ -112,7 +112,7 @@ impl Raw {
         session
             .raw_transaction(|tx| {
                 let leave = (0..OBJECTS).filter(|i| !STAY.contains(i));
-                // SAFETY: nothing refers to them but themselves.
+                // SAFETY: nothing but themselves refers to them.
                 leave
                     .into_iter()
                     .try_for_each(|i| unsafe { tx.free(all[i]) })
@@ -228,7 +228,7 @@ impl Raw {
             }
             seen
         };
-        // The program goes on, and closes the pool.
+        // The program continues, and closes the pool.
         let changed = session.raw_transaction(|tx| put(tx, tx.resolve(found.objects[2]) + 8, &[5]));
         changed.map_err(|e| e.to_string())?;
         // Nothing is allocated where an old address would lead to another object.
@@ -274,10 +274,10 @@ impl Raw {
     }
 }
 
-/// What the table leads to.
+/// The content behind the table.
 #[derive(Debug)]
 struct Seen {
-    /// Positions in the table's pairs, of its first three.
+    /// Positions in the table's first three pairs.
     words: [VirtAddr; 3],
     objects: [VirtAddr; 3],
     /// The two values of each.
@@ -323,7 +323,7 @@ impl Seen {
 
     fn check(&self, done: u64) -> Result<(), String> {
         let [stored, changed, aborted] = self.values;
-        // Plain stores are not all or nothing before they are persisted.
+        // Plain stores are not atomic before they are persisted.
         let stored_is_legal = match done {
             0 => stored.iter().all(|value| [1, 2].contains(value)),
             _ => stored == [2, 2],

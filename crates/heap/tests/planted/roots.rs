@@ -7,14 +7,14 @@ use crate::pools::{self, LEN, Missing, explore, open};
 
 const NOW: &str = "now";
 const SPARE: &str = "spare";
-/// Two names whose search in the index begins at one place: the second lies behind the first, and moves up when that is
-/// removed.
+/// Two names whose search in the index begins at one place: the second lies behind the first, and moves up when the
+/// first is removed.
 const FIRST: &str = "name 15";
 const BEHIND: &str = "name 17";
-/// What the object of `NOW` holds at first.
+/// The initial content of the object of `NOW`.
 const START: u64 = 10;
 const ROUNDS: u64 = 3;
-/// Of an exploration with two preemptions.
+/// Executions of an exploration with two preemptions.
 const EXECUTIONS: u64 = 4_000;
 
 fn options() -> PoolOptions {
@@ -47,7 +47,7 @@ fn setup(crash: &Crash) {
     pool.close().unwrap();
 }
 
-/// Exchanges the objects of two roots, and stores in the one that comes what `next` makes of the number in the other.
+/// Exchanges the objects of two roots, and stores the result of `next` for the old object's number in the new one.
 fn exchange(session: &mut Session<Crash>, next: impl Fn(u64) -> u64) {
     let exchanged = session.transaction(|tx| {
         let (old, new) = (tx.root::<Bytes>(NOW)?, tx.root::<Bytes>(SPARE)?);
@@ -109,7 +109,7 @@ fn swarm() -> SwarmOptions {
     }
 }
 
-/// One thread exchanges the root's object for a copy, the other counts in it: nothing that was counted is lost.
+/// One thread replaces the root's object by a copy, the other counts in it: no count is lost.
 pub fn counted(missing: Missing) -> Report {
     let copies = |pool: &Pool<Crash>, _: &Crash| {
         let mut session = pool.session().unwrap();
@@ -129,7 +129,7 @@ pub fn counted(missing: Missing) -> Report {
     explorer(missing, [copies, counts], all).swarm(&swarm())
 }
 
-/// A guard reads a root while a transaction changes it, and finds the object as that leaves it.
+/// A guard reads a root while a transaction changes it, and finds the complete new object.
 pub fn read(missing: Missing) -> Report {
     let changes = |pool: &Pool<Crash>, _: &Crash| {
         let mut session = pool.session().unwrap();
@@ -150,7 +150,7 @@ pub fn read(missing: Missing) -> Report {
     explorer(missing, [changes, reads], |found, _| found >= START).swarm(&swarm())
 }
 
-/// A guard looks for a name while another that is in its way is removed.
+/// A guard looks for a name while another name that it probes first is removed.
 pub fn looked_for(missing: Missing) -> Report {
     let removes = |pool: &Pool<Crash>, _: &Crash| {
         let mut session = pool.session().unwrap();

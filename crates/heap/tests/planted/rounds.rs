@@ -1,5 +1,4 @@
-//! One session that commits round after round, crashed at drawn moments or everywhere, again in each
-//! recovery.
+//! One session that commits round after round, crashed at drawn moments or everywhere, again in each recovery.
 
 use firn_crash::{Crash, Explorer, Report, SwarmOptions};
 use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Refs, Session, Tx, View};
@@ -8,15 +7,15 @@ use crate::pools::{self, LEN, Missing, explore, open};
 
 type Spine = Refs<Bytes>;
 
-/// What a round does, and where its number is found.
+/// The action of a round, and the place of its number.
 pub struct Rounds {
     pub kind: PoolKind,
     /// Rounds of the workload.
     pub count: u64,
-    /// Rounds before, after which the pool was not closed.
+    /// Earlier rounds, after which the pool was not closed.
     pub before: u64,
     pub round: fn(Tx<'_, Crash>, u64) -> Result<(), Error>,
-    /// The content of each place after so many rounds.
+    /// The content of each place after this many rounds.
     pub places: fn(u64) -> Vec<Option<Vec<u8>>>,
     pub swarm: SwarmOptions,
 }
@@ -28,7 +27,7 @@ const SWARM: SwarmOptions = SwarmOptions {
     crashes_in_recovery: 3,
 };
 
-/// A new object of one of three lengths in one place after the other, and one that changes in place.
+/// New objects of three lengths in one place after the other, and one that changes in place.
 pub const MIXED: Rounds = Rounds {
     kind: PoolKind::Traced,
     count: 30,
@@ -64,8 +63,8 @@ pub const LARGE: Rounds = Rounds {
     ..MIXED
 };
 
-/// One large object, most of which is zeros, as its frames are: few of its lines vary, so that it can be
-/// crashed everywhere. Moments at which its entry is in memory and it is not are few among thousands.
+/// One large object that is mostly zeros, as its frames are: few of its lines vary, so it can be crashed everywhere.
+/// Among thousands of moments there are few at which its entry is on media and the object is not.
 pub const HOLLOW: Rounds = Rounds {
     count: 1,
     round: hollow,
@@ -113,7 +112,7 @@ fn mixed_places(n: u64) -> Vec<Option<Vec<u8>>> {
     places
 }
 
-/// Bytes of an object that has frames of its own.
+/// Bytes of an object with frames of its own.
 const LARGE_BYTES: usize = 40_000;
 
 fn large(tx: Tx<'_, Crash>, n: u64) -> Result<(), Error> {
@@ -142,7 +141,7 @@ fn hollow_bytes() -> Vec<u8> {
     bytes
 }
 
-/// Bytes whose log entry takes more than a slot.
+/// Bytes of an object whose log entry takes more than a slot.
 const LONG_BYTES: usize = 6000;
 
 fn long(tx: Tx<'_, Crash>, n: u64) -> Result<(), Error> {

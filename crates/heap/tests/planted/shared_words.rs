@@ -1,5 +1,5 @@
-//! Fields of two threads that share words: a transaction of one of them interrupts the other at each of its points,
-//! with crashes everywhere.
+//! Fields of two threads that share words: a transaction of one thread interrupts the other at each of its points, with
+//! crashes everywhere.
 
 use firn_crash::{Crash, Explorer, Job, Report, Schedule, Turn};
 use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, RawTx};
@@ -8,7 +8,7 @@ use firn_units::VirtAddr;
 
 use crate::pools::{self, LEN, Missing, explore, open};
 
-/// What a thread does with its fields.
+/// A thread's action on its fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Does {
     /// Changes them in a transaction.
@@ -19,11 +19,11 @@ pub enum Does {
     Persists,
 }
 
-/// What each of the two threads does.
+/// The actions of the two threads.
 #[derive(Clone, Copy)]
 pub struct SharedWords(pub [Does; 2]);
 
-/// Where each thread's fields are, and how long: the words 0 and 1 have bytes of both.
+/// Offset and length of each thread's fields: words 0 and 1 have bytes of both.
 const FIELDS: [&[(u64, u64)]; 2] = [&[(3, 10)], &[(0, 3), (13, 3)]];
 const BYTES: u64 = 16;
 const OLD: u8 = 0x11;
@@ -68,7 +68,7 @@ fn change(tx: RawTx<'_, Crash>, thread: usize, at: VirtAddr) -> Result<(), Error
 fn run(pool: &Pool<Crash>, thread: usize, does: Does, at: VirtAddr) {
     let medium = pool.medium();
     let mut session = pool.session().unwrap();
-    // Whoever runs first lets the other begin.
+    // The thread that runs first lets the other begin.
     medium.pause(0);
     match does {
         Does::Commits => session
@@ -90,7 +90,7 @@ fn run(pool: &Pool<Crash>, thread: usize, does: Does, at: VirtAddr) {
         }
     }
     medium.note(1);
-    // What a session does at its end is no part of the run.
+    // The end of a session is no part of the run.
     pool.clone().abandon();
 }
 

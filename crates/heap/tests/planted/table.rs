@@ -1,4 +1,4 @@
-//! Which workload misses which step.
+//! Which workload detects which step.
 
 use firn_heap::PoolKind::{Explicit, Traced};
 use firn_heap::steps;
@@ -28,7 +28,7 @@ pub fn table() -> Vec<Row> {
     parts.into_iter().flatten().collect()
 }
 
-/// Objects that are stored to in place while they move.
+/// Objects with in-place stores while they move.
 fn raw_stores() -> Vec<Row> {
     let raw = |part| Raw { part, depth: 1 };
     vec![
@@ -193,7 +193,7 @@ fn roots_of_two_threads() -> Vec<Row> {
     ]
 }
 
-/// What is a pool's own.
+/// A pool's own data.
 fn tables_of_a_pool() -> Vec<Row> {
     vec![
         row(

@@ -1,4 +1,4 @@
-//! What is a pool's own: frames that an abort gives back, types, and the superblock when it is closed.
+//! A pool's own data: frames that an abort gives back, types, and the superblock at a close.
 
 use firn_crash::{Crash, CrashOptions, ExploreOptions, Explorer, Failure, Report};
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
@@ -39,7 +39,7 @@ fn setup(crash: &Crash) {
     pool.close().unwrap();
 }
 
-/// The object that the workload made is there once it said so.
+/// The workload's object is there once the workload has reported it.
 fn verify(pool: Pool<Crash>, done: bool) -> Result<(), String> {
     let mut session = pool.session().map_err(|e| e.to_string())?;
     let found = session.read(|view| {
@@ -54,7 +54,7 @@ fn verify(pool: Pool<Crash>, done: bool) -> Result<(), String> {
     }
 }
 
-/// A transaction that is aborted gives slots of a new frame back, which another one takes.
+/// An aborted transaction gives slots of a new frame back, and another one takes them.
 pub fn passed_on(missing: Missing) -> Report {
     let explorer = Explorer::new(
         explore(missing, 0),
@@ -125,16 +125,16 @@ pub fn new_type(missing: Missing) -> Report {
     explorer.explore()
 }
 
-/// References of an object that takes the rest of the 64 KiB that the spine's frame is in.
+/// References of an object that fills the rest of the spine frame's 64 KiB.
 const REST: usize = (15 * 4096 - 16) / 8;
-/// References of an object that takes the next 64 KiB.
+/// References of an object that fills the next 64 KiB.
 const NEXT: usize = (16 * 4096 - 16) / 8;
 
-/// References of an object whose run takes frames that are free first.
+/// References of an object whose run takes the first free frames.
 const FEW: usize = 200;
 
-/// An object has 64 KiB for itself, is changed, and freed; the blocks are given back, and the next object is
-/// stored there.
+/// An object with 64 KiB for itself is changed and freed; its blocks are given back, and the next object is stored
+/// there.
 pub fn given_back(missing: Missing) -> Report {
     type Lists = Refs<Spine>;
     fn store(session: &mut Session<Crash>, index: usize, len: usize) -> Result<(), String> {
@@ -189,7 +189,7 @@ pub fn given_back(missing: Missing) -> Report {
     explorer.explore()
 }
 
-/// A pool in a page cache is closed, and the power fails: it is whole, or was not closed.
+/// A pool in a page cache is closed, and the power fails: the pool is whole, or was not closed.
 pub fn closed(missing: Missing) -> Report {
     let explorer = Explorer::new(
         ExploreOptions {
@@ -236,8 +236,8 @@ fn superblock(crash: &Crash, copy: usize) -> Option<Superblock> {
     Superblock::decode(&bytes, SUPERBLOCKS[copy]).ok()
 }
 
-/// A pool of the oldest version is opened: whatever the crash, it opens again, and once anything was stored no
-/// program of that version goes on from a copy of the superblock that it still reads.
+/// A pool of the oldest version is opened: after any crash it opens again, and once anything was stored no program of
+/// that version continues from a copy of the superblock that it can still read.
 pub fn converted(missing: Missing) -> Report {
     let is_older = |copy: &Superblock| copy.version < FORMAT_VERSION;
     let explorer = Explorer::new(

@@ -1,4 +1,4 @@
-//! Types: those that are registered together, and those that become another version.
+//! Types that are registered together, and types that get another version.
 
 use firn_crash::{Crash, Explorer, Report};
 use firn_heap::{Error, Pool, PoolOptions, Ref, Refs, Stored, View};
@@ -51,7 +51,7 @@ fn setup(crash: &Crash) {
     pool.close().unwrap();
 }
 
-/// Where the one type is known, so is the other, which it leads to.
+/// If one type is known, so is the other one, to which it refers.
 pub fn registered(missing: Missing) -> Report {
     let explorer = Explorer::new(
         explore(missing, 0),
@@ -73,7 +73,7 @@ pub fn registered(missing: Missing) -> Report {
             let chain = is_known(pool.register::<OtherChain>())?;
             let link = is_known(pool.register::<OtherLink>())?;
             pool.abandon();
-            // If the chain was not known, its other declaration has made the link known.
+            // If the chain was not known, its other declaration has registered the link.
             match (chain, link) {
                 (false, _) if state.note(0) == 1 => Err("a registered type is lost".into()),
                 (_, false) => Err("a chain leads to nothing that is known".into()),

@@ -7,16 +7,16 @@ use firn_units::VirtAddr;
 
 use crate::pools::{self, LEN, Missing, explore, open};
 
-/// How the second transaction ends, in a pool of a kind.
+/// How the second transaction ends, in a pool of this kind.
 #[derive(Clone, Copy)]
 pub struct Undo {
     pub kind: PoolKind,
     pub aborts: bool,
-    /// Whether it is recovered first, from the middle of a transaction.
+    /// Whether the pool is recovered first, from the middle of a transaction.
     pub recovers: bool,
 }
 
-/// Where the second word lies: in another line.
+/// Offset of the second word, in another line.
 const FAR: u64 = 128;
 
 fn options(kind: PoolKind) -> PoolOptions {
@@ -34,14 +34,14 @@ fn store(tx: RawTx<'_, Crash>, at: VirtAddr, word: u64) -> Result<(), Error> {
     tx.store(at, &word.to_le_bytes())
 }
 
-/// Stores both words, a batch each.
+/// Stores both words, in a batch each.
 fn store_both(tx: RawTx<'_, Crash>, at: VirtAddr, word: u64) -> Result<(), Error> {
     store(tx, at, word)?;
     store(tx, at + FAR, word)
 }
 
 impl Undo {
-    /// A pool with an object of two words, which hold one, and the object's address.
+    /// A pool with an object of two words that hold one, and the object's address.
     fn image(&self) -> (Image, VirtAddr) {
         let crash = Crash::new(LEN, CrashOptions::default());
         let pool = Pool::create(crash.clone(), &options(self.kind)).unwrap();
@@ -117,11 +117,11 @@ impl Undo {
     }
 }
 
-/// A transaction whose log goes on where one of another lane, with the same number, has gone on before.
+/// A transaction whose log continues where another lane's transaction with an equal number has continued before.
 #[derive(Clone, Copy)]
 pub struct Long;
 
-/// Bytes that are logged together, and how many times: eight fill a lane.
+/// Bytes that are logged together, and how often: eight times fill a lane.
 const PART: u64 = 3840;
 const PARTS: u64 = 10;
 
@@ -133,7 +133,7 @@ impl Long {
         }
     }
 
-    /// Logs an object part by part, and stores a word in each.
+    /// Logs an object part by part, and stores a word in each part.
     fn change(tx: RawTx<'_, Crash>, at: VirtAddr, word: u64) -> Result<(), Error> {
         for part in 0..PARTS {
             tx.log(&[(at + part * PART, PART)])?;
@@ -142,7 +142,7 @@ impl Long {
         Ok(())
     }
 
-    /// A pool with two objects, of which the first was changed.
+    /// A pool with two objects, the first of which was changed.
     fn image() -> (Image, [VirtAddr; 2]) {
         let crash = Crash::new(LEN, CrashOptions::default());
         let pool = Pool::create(crash.clone(), &Self::options()).unwrap();
@@ -162,7 +162,7 @@ impl Long {
 
     fn workload(crash: &Crash, objects: [VirtAddr; 2]) {
         let pool = Pool::open(crash.clone(), &Self::options()).unwrap();
-        // So is the third's.
+        // So is the third lane's.
         let [_first, _second, mut third] = [(); 3].map(|()| pool.session().unwrap());
         third
             .raw_transaction(|tx| Self::change(tx, objects[1], 2))

@@ -1,7 +1,7 @@
-//! What the allocator itself costs: allocating and freeing inside transactions.
+//! The cost of the allocator itself: allocating and freeing inside transactions.
 //!
-//! A round frees some objects in one transaction and allocates as many in another. Three figures
-//! come of it, each an object:
+//! A round frees some objects in one transaction and allocates as many in another. It gives three figures, each per
+//! object:
 //!
 //! ```text
 //! call       the calls alone, on the thread's CPU clock around their loop, less the clock's cost;
@@ -11,8 +11,8 @@
 //! whole      a transaction of many objects over their number, its fence included
 //! ```
 //!
-//! Two threads are measured in one pool and, to tell what they share there from what the machine
-//! makes them share, each in a pool of its own.
+//! Two threads are measured in one pool and, to tell what the pool makes them share from what the machine does, each in
+//! a pool of its own.
 
 use std::sync::Barrier;
 
@@ -26,39 +26,39 @@ use super::herd::{Cost, Costs, Herd, Order};
 use super::rival::Rival;
 use super::{BenchError, Options, cores, pools};
 
-/// The name of this part of the bench, and of what its figures are about.
+/// The name of this part of the bench, and of the subject of its figures.
 pub(super) const SECTION: &str = "allocator";
 const POOL_BYTES: u64 = 128 << 20;
 /// Objects of a transaction: few and many for the slope, both logged in one piece.
 const FEW: usize = 4;
 const MANY: usize = 16;
-/// Objects of a transaction whose calls are timed: enough that the clock does not show.
+/// Objects of a transaction whose calls are timed: enough to hide the clock's cost.
 const CALLS: usize = super::herd::MOST_AT_ONCE;
-/// What the rival measures beside: a call that is durable by itself.
+/// The rival's counterpart: calls that are durable by themselves.
 const RIVAL_OPERATIONS: [&str; 2] = ["alloc_128", "free_128"];
 
-/// Blocks are cheap here, and what is to be told apart is little.
+/// Blocks are cheap here, and the differences are small.
 const BLOCKS: usize = 5;
-/// As many times as many at most, until enough of each case ran on cores that nobody else had a part of.
+/// The blocks are repeated up to this many times, until enough of each case ran on undisturbed cores.
 const MOST_TIMES: usize = 16;
 const ENOUGH: usize = 9;
-/// What a step in registers takes at most, over the fastest, on such a core.
+/// Time of a step in registers on an undisturbed core, over the fastest step, at most.
 const UNDISTURBED: f64 = 1.1;
-/// What is added to the names of figures of threads in pools of their own.
+/// Suffix of figures of threads in pools of their own.
 const APART: &str = " apart";
-/// The figures of how far the cores are from each other, and how fast.
+/// The figures of the cores' distance from each other, and of their speed.
 const ONE_WAY: &str = "a line to the other core";
 const STEP: &str = "a step in registers";
 
-/// What is measured in turns.
+/// A case; cases are measured in turns.
 struct Case {
     threads: u64,
-    /// Objects of a thread.
+    /// Objects per thread.
     len: usize,
     order: Order,
     /// Whether each thread has a pool of its own.
     apart: bool,
-    /// What is added to the names of the figures.
+    /// Suffix of the figures' names.
     suffix: &'static str,
 }
 
@@ -101,20 +101,20 @@ const CASES: [Case; 6] = [
     Case::new(2, true, MANY_OBJECTS, Order::Scattered, " scattered"),
 ];
 
-/// Threads that a case has at most.
+/// Most threads of a case.
 const MOST_THREADS: u64 = 2;
 
 const VERBS: [&str; 2] = ["alloc", "free"];
 type Pick = fn(&Blocks) -> &[Vec<Times>; 2];
-/// What is held against a bar.
+/// The kind that has a bar.
 const CALL: &str = "call";
-/// What is told of each verb, and where its blocks are.
+/// The kinds of figures for each verb, and where their blocks are.
 const KINDS: [(&str, Pick); 3] = [
     (CALL, |blocks| &blocks.call),
     ("marginal", |blocks| &blocks.marginal),
     ("whole", |blocks| &blocks.whole),
 ];
-/// How the machine was.
+/// How the machine's figures were measured.
 const HOW_ONE_WAY: &str = "two threads pass a cache line to and fro between the blocks, one way";
 const HOW_STEP: &str = "six short chains of operations on registers, around the calls";
 /// How each kind was measured.
@@ -136,7 +136,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Of the calls, those around which no step took longer.
+    /// The calls around which no step took longer than `step_ns`.
     fn undisturbed(&self, which: usize, step_ns: f64) -> impl Iterator<Item = Times> {
         let all = self.steps[0].iter().zip(&self.call[which]);
         let quiet = all.filter(move |(slowest, _)| slowest.cpu_ns <= step_ns);
@@ -144,14 +144,13 @@ impl Blocks {
     }
 }
 
-/// What a step in registers takes at most where nobody else has a part of the core: little more than the
-/// fastest that was seen.
+/// Time of a step in registers on an undisturbed core, at most: little more than the fastest step seen.
 fn undisturbed_step(cases: &[Blocks]) -> f64 {
     let steps = cases.iter().flat_map(|blocks| &blocks.steps[1]);
     steps.map(|step| step.cpu_ns).fold(f64::INFINITY, f64::min) * UNDISTURBED
 }
 
-/// Whether each case has been measured often enough on cores that it had for itself.
+/// Whether each case has been measured often enough on undisturbed cores.
 fn enough(cases: &[Blocks]) -> bool {
     let step_ns = undisturbed_step(cases);
     cases
@@ -171,7 +170,7 @@ pub(super) fn measure(
     let mut cases: Vec<Blocks> = CASES.iter().map(|_| Blocks::default()).collect();
     let dir = &options.memory_dir;
     let make = || pools::mapped(dir, POOL_BYTES, options.domain, PoolKind::Traced);
-    // Pools of its own for each case, that none has another's history.
+    // Each case has pools of its own, so that none inherits another's history.
     let pools: Vec<Vec<Pool<Mapped>>> = CASES
         .iter()
         .map(|case| (0..case.pools()).map(|_| make()).collect())
@@ -198,7 +197,7 @@ pub(super) fn measure(
         .flat_map(|(case, blocks)| figures(options, case, blocks, undisturbed, rival.as_deref()))
         .collect();
     for (at, case) in CASES.iter().enumerate().filter(|(_, case)| case.apart) {
-        // The case of the same threads in one pool stands before it, and ran before it in each block.
+        // The case of these threads in one pool stands before it, and ran before it in each block.
         compare(
             &mut all,
             [&cases[at - 1], &cases[at]],
@@ -209,7 +208,7 @@ pub(super) fn measure(
     Ok(all)
 }
 
-/// How long a line takes from core to core, and, by threads, a step of chains on registers.
+/// How long a line takes from core to core, and, by number of threads, how long a step in registers takes.
 fn of_the_machine(options: &Options, cases: &[Blocks], one_way: &[Times]) -> Vec<Figure> {
     let figure = |operation, threads, how, times: &[Times]| {
         let subject = Subject {
@@ -269,7 +268,7 @@ fn block(
     Ok(())
 }
 
-/// What one more object adds, from the times an object of transactions of few and of many.
+/// The cost of one more object, from the times per object of transactions of few and of many.
 fn slope(few: Times, many: Times) -> Times {
     let of = |few: f64, many: f64| (many * MANY as f64 - few * FEW as f64) / (MANY - FEW) as f64;
     Times {
@@ -286,15 +285,15 @@ fn pick_free(costs: &Costs) -> Cost {
     costs.free
 }
 
-/// Rounds in which about `objects` objects come and go.
+/// Rounds in which about `objects` objects are freed and allocated.
 fn rounds(objects: u64, count: usize) -> u64 {
     (objects / count as u64).max(1)
 }
 
-/// What rounds of some sizes took, and the slowest and the fastest step in registers around the last.
+/// The costs of rounds of some sizes, and the slowest and the fastest step in registers around the last.
 type Together<const N: usize> = ([Costs; N], [Times; 2]);
 
-/// Runs rounds of each of `batches` objects on so many threads at once, and adds up what they took.
+/// Runs rounds of each of `batches` objects on `threads` threads at once, and adds up their costs.
 fn together<const N: usize>(
     pools: &[Pool<Mapped>],
     case: &Case,
@@ -304,7 +303,7 @@ fn together<const N: usize>(
     let start = Barrier::new(case.threads as usize);
     let thread = |pool: &Pool<Mapped>| -> Result<Together<N>, BenchError> {
         let herd = Herd::new(pool, case.len, case.order);
-        // A thread that failed still comes to the barriers, or the other would wait for ever.
+        // A thread that failed still waits at the barriers, or the other would wait for ever.
         start.wait();
         let mut herd = herd.inspect_err(|_| {
             for _ in &batches {
@@ -314,7 +313,7 @@ fn together<const N: usize>(
         let mut costs = [Costs::default(); N];
         let mut steps = [Times::default(); 2];
         for (cost, count) in costs.iter_mut().zip(batches) {
-            // As many again to warm up: frames that were freed come round, so that none is cold.
+            // As many again to warm up: freed frames are reused, so that none is cold.
             let warm = herd.rounds(rounds(objects, count), count);
             start.wait();
             warm?;
@@ -353,7 +352,7 @@ fn slowest_first(steps: impl AsRef<[Times]>) -> [Times; 2] {
     ends.map(|step| step.copied().unwrap_or_default())
 }
 
-/// Says of the figures of threads in one pool how they compare with those in a pool each.
+/// Adds how the figures of threads in one pool compare with those in a pool each.
 fn compare(figures: &mut [Figure], blocks: [&Blocks; 2], cases: [&Case; 2]) {
     for (which, verb) in VERBS.into_iter().enumerate() {
         for (kind, pick) in KINDS {

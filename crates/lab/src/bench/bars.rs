@@ -1,9 +1,9 @@
-//! What the figures have to come up to, and whether they do.
+//! The bars that figures have to meet, and whether they do.
 
 use super::figure::Figure;
 use super::{Options, reopen};
 
-/// Durable transactions: what, operation, how many times as fast as the rival, fences.
+/// Durable transactions: description, operation, least speed-up over the rival, fences.
 const TRANSACTIONS: [(&str, &str, Option<f64>, f64); 5] = [
     ("one changed word", "tx_snapshot_8", Some(2.0), 1.0),
     ("8 ranges of 64 bytes", "tx_snapshot_64x8", Some(4.0), 1.0),
@@ -26,7 +26,7 @@ const TRANSACTIONS: [(&str, &str, Option<f64>, f64); 5] = [
         2.0,
     ),
 ];
-/// The allocator: what, the figure's operation, the rival's, nanoseconds at most.
+/// The allocator: description, the figure's operation, the rival's, nanoseconds at most.
 const ALLOCATOR: [(&str, &str, &str, Option<f64>); 6] = [
     (
         "allocate 128 B, the call",
@@ -65,14 +65,14 @@ const ALLOCATOR: [(&str, &str, &str, Option<f64>); 6] = [
         None,
     ),
 ];
-/// What two threads in one pool may take longer than the same two in a pool each before it counts as a
-/// loss: about what blocks differ by themselves.
+/// Slow-down of two threads in one pool, over two in a pool each, above which it counts as a loss: about the difference
+/// between blocks themselves.
 const LOSS: f64 = 1.1;
-/// Undisturbed blocks that a median takes.
+/// Undisturbed blocks that a median needs.
 const FEW_BLOCKS: usize = 5;
 const REOPEN_EQUAL: f64 = 1.2;
 const NS_PER_MS: f64 = 1e6;
-/// What tests show: what, where, the bar.
+/// Bars that tests show: description, test, bar.
 const TESTS: [(&str, &str, &str); 4] = [
     (
         "every legal image of every sequence of up to 2 operations on list and map, crashes inside recovery included",
@@ -104,12 +104,12 @@ pub(super) struct Bar {
     pub(super) ratio: String,
     pub(super) bar: String,
     pub(super) verdict: &'static str,
-    /// Why it is missed, where it is.
+    /// Why it is missed, if it is.
     pub(super) reason: &'static str,
 }
 
 impl Bar {
-    /// A bar that no rival has a figure for.
+    /// A bar for which no rival has a figure.
     pub(super) fn ours(what: String, firn: String, bar: String, met: bool) -> Self {
         Self {
             what,
@@ -122,7 +122,7 @@ impl Bar {
         }
     }
 
-    /// A figure that no bar is set for.
+    /// A figure without a bar.
     pub(super) fn figure(what: String, firn: String) -> Self {
         Self {
             verdict: NONE,
@@ -130,7 +130,7 @@ impl Bar {
         }
     }
 
-    /// A bar for how many times as fast as a rival.
+    /// A bar on the speed-up over a rival.
     pub(super) fn against(
         what: String,
         rival: String,
@@ -149,7 +149,7 @@ impl Bar {
         }
     }
 
-    /// Says why it is missed, should it be.
+    /// Gives the reason, in case it is missed.
     pub(super) fn because(self, reason: &'static str) -> Self {
         Self { reason, ..self }
     }
@@ -165,7 +165,7 @@ fn verdict(met: bool) -> &'static str {
     if met { "met" } else { MISSED }
 }
 
-/// All bars of which there are figures, and those that tests show.
+/// All bars that have figures, and those that tests show.
 pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
     let mut bars: Vec<Bar> = fences(figures).into_iter().collect();
     bars.extend(
@@ -296,7 +296,7 @@ fn call(
     })
 }
 
-/// What it took where nobody else had a part of the cores, if that was seen often enough.
+/// The CPU time on undisturbed cores, if that was measured often enough.
 fn alone_on_its_core(figure: &Figure) -> Option<f64> {
     let quiet = figure.undisturbed?;
     (quiet.blocks >= FEW_BLOCKS).then_some(quiet.ns_cpu_per_op)
@@ -306,7 +306,7 @@ fn cpu(figure: &Figure) -> String {
     format!("{:.0} ns", figure.ns_cpu_per_op)
 }
 
-/// Bars of reopening: what the figures are about, what was interrupted, milliseconds at most.
+/// Bars of reopening: subject of the figures, what was interrupted, milliseconds at most.
 pub(super) struct Reopening {
     pub(super) structure: &'static str,
     pub(super) what: &'static str,

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Calls from which the cost of asking the clock is taken.
+/// Calls by which the clock's own cost is measured.
 const CALIBRATION_CALLS: u32 = 2000;
 
-/// What something took, in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
     /// CPU time, of all threads that took part.
@@ -60,7 +60,7 @@ impl Moment {
         }
     }
 
-    /// What has passed on the calling thread since.
+    /// The time that has passed on the calling thread since.
     pub(crate) fn elapsed(self) -> Times {
         let cpu_ns = thread_cpu_ns() - self.cpu_ns;
         Times {
@@ -70,8 +70,7 @@ impl Moment {
     }
 }
 
-/// CPU time that passes between two readings of the thread's clock with nothing between: what a
-/// short measurement is too long by.
+/// CPU time between two consecutive readings of the thread's clock: the error of a short measurement.
 pub(super) fn thread_clock_cost_ns() -> f64 {
     let mut costs: Vec<f64> = (0..CALIBRATION_CALLS)
         .map(|_| {

@@ -1,18 +1,18 @@
-//! What the machine's cores are worth while it is measured: how far they are from each other, and how
-//! fast each of them is.
+//! The state of the machine's cores during the measurement: how far they are from each other, and how fast each of them
+//! is.
 //!
-//! A virtual machine's cores come to lie on neighbours of one die or on different ones, and are moved
-//! while it runs; what threads share costs several times as much in one case as in the other. And a
-//! neighbour may have the other half of a core, which then takes longer for everything.
+//! A virtual machine's cores may lie next to each other on one die or on different dies, and are moved while it runs;
+//! sharing between threads costs several times as much in one case as in the other. And another tenant may use the
+//! other half of a core, which then takes longer for everything.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use super::clock::{Moment, Times};
 
-/// What its figure calls what was measured.
+/// The system's name in its figures.
 pub(super) const SYSTEM: &str = "machine";
-/// Times the line goes there and back in a burst, which is short, so that few are interrupted.
+/// Round trips of the line in a burst, which is short, so that few bursts are interrupted.
 const ROUNDS: u64 = 100;
 /// Bursts, of which the median counts.
 const BURSTS: u64 = 51;
@@ -34,7 +34,7 @@ impl Line {
     }
 }
 
-/// What one way takes, between two threads that pass a line to and fro; nothing on a single core.
+/// The time of one way between two threads that pass a line to and fro; `None` on a single core.
 pub(super) fn one_way() -> Option<Times> {
     if available_parallelism().map_or(1, usize::from) < 2 {
         return None;
@@ -55,11 +55,11 @@ pub(super) fn one_way() -> Option<Times> {
 
 /// Steps of a run in registers: some hundred microseconds.
 const STEPS: u64 = 1 << 16;
-/// Chains of operations that do not wait for each other: enough to keep all of a core's units busy, so
-/// that a neighbour on its other half shows.
+/// Independent chains of operations: enough to keep all of a core's units busy, so that a tenant on its other half
+/// shows.
 const CHAINS: usize = 6;
 
-/// What a step takes that needs nothing but the core that the calling thread is on.
+/// The time of a step that needs only the core of the calling thread.
 pub(super) fn step() -> Times {
     let mut chains: [u64; CHAINS] = std::hint::black_box([3, 5, 7, 9, 11, 13]);
     let start = Moment::now();

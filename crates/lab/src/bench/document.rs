@@ -1,4 +1,4 @@
-//! The page that tells all figures, with the bars they have to come up to.
+//! The page with all figures, and the bars they have to meet.
 
 use core::fmt::Write as _;
 use std::path::Path;
@@ -128,7 +128,7 @@ fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String 
     page
 }
 
-/// Says why bars are missed: each reason once, with the bars that it is the reason of.
+/// Gives the reasons for missed bars: each reason once, with its bars.
 pub(super) fn misses(page: &mut String, bars: &[Bar]) {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for bar in bars.iter().filter(|bar| bar.verdict == MISSED) {

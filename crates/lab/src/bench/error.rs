@@ -1,4 +1,4 @@
-//! Why a measurement did not come about.
+//! Why a measurement failed.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use firn_mapped::MappedError;
 
 use crate::simulation::SimulationError;
 
-/// Why a measurement did not come about. Pools of the bench are temporary; nothing is left behind.
+/// Why a measurement failed. Pools of the bench are temporary; nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
@@ -23,32 +23,32 @@ pub enum BenchError {
     /// The system refused something.
     #[error("{doing} failed: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         doing: String,
-        /// The system's own word.
+        /// The system's error.
         source: io::Error,
     },
     /// The rival could not be built, started or asked.
     #[error("{doing}: {problem}; omit --rival to measure Firn alone")]
     Rival {
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// What came of it.
+        /// The problem.
         problem: String,
     },
-    /// The writing child said something else than expected.
+    /// The writing child printed something unexpected.
     #[error("the writing child ended or sent '{said}' instead of a measurement")]
     Child {
-        /// What it said.
+        /// Its output.
         said: String,
     },
     /// A pool was to be killed in the middle of a compaction and was not, or the other way round.
     #[error("a collector cycle is {}open, but the opposite was expected", if *.open { "" } else { "not " })]
     Cycle {
-        /// Whether one is.
+        /// Whether a cycle is open.
         open: bool,
     },
-    /// What was to be simulated was not.
+    /// A simulation failed.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
     /// There is no measurement of this name.
@@ -56,13 +56,13 @@ pub enum BenchError {
     Unknown {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The known names.
         known: String,
     },
 }
 
 impl BenchError {
-    /// Wraps what the system said.
+    /// Wraps a system error.
     pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source }

@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use super::clock::Times;
 
-/// Steps of a cycle whose time is told apart.
+/// Steps of a cycle that are timed separately.
 const STEPS: usize = 4;
 
-/// One measured figure. Times are medians over blocks, an operation each.
+/// One measured figure. Times are medians over blocks, per operation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// Whose: `firn`, or a rival's name.
+    /// The system measured: `firn`, or a rival's name.
     pub system: String,
-    /// What it was measured on.
+    /// The subject of the measurement.
     pub structure: &'static str,
-    /// What was measured.
+    /// The operation measured.
     pub operation: String,
     /// Operations of a block, or entries of the structure.
     pub n: u64,
@@ -38,26 +38,25 @@ pub struct Figure {
     pub ns_wall_max: f64,
     /// Blocks.
     pub blocks: usize,
-    /// Fences, where they were counted.
+    /// Fences, if they were counted.
     pub fences_per_op: Option<f64>,
-    /// Lines written back, where they were counted.
+    /// Lines written back, if they were counted.
     pub lines_per_op: Option<f64>,
-    /// The rival's CPU time over this one, the median of each, where there is a rival.
+    /// The rival's CPU time over this one, both medians, if there is a rival.
     pub ratio_to_rival: Option<f64>,
-    /// CPU time over that of the control which was measured in turns with it (threads in a pool each, a
-    /// get without a barrier), the median of the blocks' ratios: the machine changes more from block to
-    /// block than within one.
+    /// CPU time over that of the control which was measured in turns with it (threads in a pool each, a get without a
+    /// barrier), the median of the blocks' ratios: the machine changes more from block to block than within one.
     pub over_control: Option<f64>,
-    /// CPU time over the control's in blocks that ran on cores of which nobody else had a part, where that is known.
+    /// CPU time over the control's in blocks that ran on undisturbed cores, if that is known.
     pub undisturbed: Option<Undisturbed>,
-    /// What a collection did, where one was measured.
+    /// The result of a collection, if one was measured.
     #[serde(flatten)]
     pub compaction: Compaction,
     /// How it was measured.
     pub how: String,
 }
 
-/// Blocks around which the machine was as fast as it ever was, which is measured apart from them.
+/// Blocks around which the machine was as fast as at its best; they are measured separately.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Undisturbed {
     /// Their number.
@@ -67,7 +66,7 @@ pub struct Undisturbed {
 }
 
 impl Undisturbed {
-    /// Of such blocks, if there are any.
+    /// The median of such blocks, if there are any.
     pub(super) fn of(blocks: impl Iterator<Item = Times>) -> Option<Self> {
         let cpu = sorted(blocks.map(|times| times.cpu_ns));
         (!cpu.is_empty()).then(|| Self {
@@ -77,7 +76,7 @@ impl Undisturbed {
     }
 }
 
-/// What a collection did, the median over blocks; what was not measured is absent.
+/// The result of a collection, the median over blocks; unmeasured fields are absent.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Compaction {
     /// How copies came to count.
@@ -86,9 +85,9 @@ pub struct Compaction {
     pub ratio_4k: Option<f64>,
     /// Footprint on 2 MiB pages divided by live bytes, afterwards.
     pub ratio_2m: Option<f64>,
-    /// The highest ratio that was seen outside a collection.
+    /// The highest ratio seen outside a collection.
     pub ratio_max: Option<f64>,
-    /// The highest ratio that was seen at any time.
+    /// The highest ratio seen at any time.
     pub ratio_peak: Option<f64>,
     /// FFCCD's equation 1, the mean of three phases.
     pub reduction: Option<f64>,
@@ -96,33 +95,33 @@ pub struct Compaction {
     pub ratio_2m_mean: Option<f64>,
     /// Blocks of the file over keys and values, after the phases.
     pub file_over_payload: Option<f64>,
-    /// Footprint before, over that afterwards, on the pages that the collection aimed at.
+    /// Footprint before, over the footprint afterwards, on the pages that the collection targeted.
     pub footprint_ratio: Option<f64>,
-    /// Bytes of blocks that the file had before, over those that it had afterwards.
+    /// Bytes of the file's blocks before, over those afterwards.
     pub blocks_ratio: Option<f64>,
-    /// Objects of another length that fitted into a full pool of which half was freed and that was collected, over
-    /// those that a fresh pool of the freed size takes.
+    /// Objects of another length that fitted into a full pool after half was freed and it was collected, over those
+    /// that a fresh pool of the freed size holds.
     pub room: Option<f64>,
     /// Objects that moved.
     pub moved: Option<u64>,
-    /// CPU time over these: the collector's, and what the program took longer beside it.
+    /// CPU time per object moved: the collector's, and the program's slow-down beside it.
     pub ns_cpu_per_moved: Option<f64>,
-    /// The program's share of it.
+    /// The program's share of that time.
     pub ns_program_per_moved: Option<f64>,
-    /// What as many gets from another pool took longer beside such a collection, over these: the share of
-    /// the memory that cores have in common. Not in `ns_cpu_per_moved`.
+    /// The slow-down of as many gets from another pool beside such a collection, per object moved: the share of the
+    /// memory that cores have in common. Not in `ns_cpu_per_moved`.
     pub ns_memory_per_moved: Option<f64>,
-    /// CPU time of the collector over these: marking, summary, compaction, finish.
+    /// CPU time of the collector per object moved: marking, summary, compaction, finish.
     pub ns_cpu_per_step: Option<[f64; STEPS]>,
-    /// The longest time that the program stood.
+    /// The longest time that the program was stopped.
     pub longest_stop_ns: Option<f64>,
-    /// Most that was computed in one stop.
+    /// The longest CPU time of a stop.
     pub longest_stop_cpu_ns: Option<f64>,
     /// Requests to stop that were withdrawn, because operations stayed open.
     pub withdrawn: Option<u64>,
 }
 
-/// What figures have in common.
+/// The common part of figures.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Subject<'a> {
     pub(super) system: &'a str,
@@ -134,7 +133,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl Compaction {
-    /// What a collection left of a pool, that is as it left it.
+    /// The result of a collection, with the pool still as the collection left it.
     ///
     /// Errors: the pool is damaged.
     pub(super) fn of<M: Medium>(
@@ -200,7 +199,7 @@ impl Compaction {
 }
 
 impl Figure {
-    /// The figure of blocks that were measured, an operation each.
+    /// The figure of measured blocks, per operation.
     pub(super) fn of(subject: Subject<'_>, blocks: &[Times]) -> Self {
         let cpu = sorted(blocks.iter().map(|times| times.cpu_ns));
         let wall = sorted(blocks.iter().map(|times| times.wall_ns));
@@ -228,7 +227,7 @@ impl Figure {
     }
 }
 
-/// How blocks compare with those that were measured in turns with them: the median of the ratios.
+/// How blocks compare with those measured in turns with them: the median of the ratios.
 pub(super) fn over(blocks: &[Times], control: &[Times]) -> f64 {
     let pairs = blocks.iter().zip(control);
     middle(pairs.map(|(block, control)| block.cpu_ns / control.cpu_ns))

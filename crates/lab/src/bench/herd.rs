@@ -11,15 +11,15 @@ use super::reclaim;
 pub(super) const MOST_AT_ONCE: usize = 64;
 /// Spreads the indices of a population, which is a power of two, over all of it.
 const ODD: usize = 0x9e37_79b1;
-/// Readings of the clock within a transaction that is timed as a whole, the outer pair being one.
+/// Readings of the clock in a transaction that is timed as a whole; the outer pair counts as one.
 const READINGS: f64 = 3.0;
 
-/// Whose slots the objects of a round are.
+/// Which objects a round frees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Of neighbours.
+    /// Neighbours.
     InOrder,
-    /// Of objects all over the population.
+    /// Objects all over the population.
     Scattered,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Herd<M: Medium> {
     clock_ns: f64,
 }
 
-/// What a number of objects took.
+/// The cost of a number of objects.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
     /// CPU time of the calls inside the transaction.
@@ -42,7 +42,7 @@ pub(super) struct Cost {
     pub(super) whole: Times,
 }
 
-/// What rounds took.
+/// The costs of rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Costs {
     pub(super) alloc: Cost,
@@ -50,7 +50,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// Adds what other rounds took.
+    /// Adds the costs of other rounds.
     pub(super) fn add(&mut self, other: Self) {
         for (sum, cost) in [(&mut self.free, other.free), (&mut self.alloc, other.alloc)] {
             sum.call_ns += cost.call_ns;

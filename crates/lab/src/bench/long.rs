@@ -1,4 +1,4 @@
-//! Long transactions: what an insertion costs in one that makes many, over one that makes few.
+//! Long transactions: the cost of an insertion in a transaction of many, over one in a transaction of few.
 
 use firn_heap::Error;
 use firn_mapped::HugePages;
@@ -13,16 +13,16 @@ use super::{BenchError, Options, pools};
 /// The name of this part of the bench.
 pub(super) const SECTION: &str = "long";
 const ROOT: &str = "map";
-/// Operations: their insertions, and how many of these a transaction makes.
+/// Operations, with their insertions, and the number of these in each transaction.
 const OPERATIONS: [(&str, u64, u64); 4] = [
     ("long_1m_by_1000", 1_000_000, 1000),
     ("long_100k", 100_000, 100_000),
     ("long_300k", 300_000, 300_000),
     ("long_1m", 1_000_000, 1_000_000),
 ];
-/// Transactions of each, of which the median counts.
+/// Transactions of each kind at most; their median counts.
 const MOST_BLOCKS: usize = 3;
-/// What an insertion in the longest may cost over one in transactions of a thousand: what it has stored is in no cache.
+/// Most cost of an insertion in the longest transaction, whose stores no cache holds, over one in a thousand's.
 const MOST_TIMES: f64 = 3.0;
 const HOW: &str = "insertions into a hash map, keys and values of 8 bytes, in a pool that grows";
 
@@ -50,7 +50,7 @@ fn insert(options: &Options, count: u64, together: u64) -> Result<Times, BenchEr
     Ok(start.elapsed() / count as f64)
 }
 
-/// Measures those that were asked for, in turns.
+/// Measures the selected operations, in turns.
 pub(super) fn measure(
     options: &Options,
     progress: &mut dyn Progress,
@@ -84,7 +84,7 @@ pub(super) fn measure(
     Ok(wanted.iter().zip(&blocks).map(figure).collect())
 }
 
-/// What they have to come up to.
+/// The bars they have to meet.
 pub(super) fn bars(figures: &[Figure]) -> Vec<Bar> {
     let [short, long] = ["long_1m_by_1000", "long_1m"]
         .map(|name| find(figures, true, name, 1).map(|f| f.ns_cpu_per_op));

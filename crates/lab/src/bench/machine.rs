@@ -1,4 +1,4 @@
-//! What figures were measured on, and when.
+//! The machine and time of the measurement.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This machine, now: ask before measuring, so that the commit is what was built. The commit of the checkout that the current directory lies in.
+    /// This machine now. Call it before measuring, so that the checkout's commit is the one that was built.
     pub fn here() -> Self {
         Self {
             cpu: cpu().unwrap_or_else(|| UNKNOWN.to_owned()),
@@ -27,7 +27,7 @@ impl Machine {
     }
 }
 
-/// The commit of the checkout that the current directory lies in.
+/// The commit of the current directory's checkout.
 pub(crate) fn commit() -> String {
     output("git", &["describe", "--always", "--dirty"])
 }

@@ -12,12 +12,12 @@ use super::figure::{Figure, Subject};
 use super::rival::Counted;
 use super::{BenchError, Options, pools};
 
-/// The name of this part of the bench, and of what its figures are about.
+/// The name of this part of the bench, and of the subject of its figures.
 pub(super) const SECTION: &str = "map";
-/// More passes tell nothing new of so many operations.
+/// More passes over so many operations bring nothing new.
 const MOST_PASSES: usize = 3;
 const VALUE_BYTES: usize = 128;
-/// Pool bytes for an entry, and for a pool without any: more than it takes.
+/// Pool bytes for an entry, and for an empty pool: more than are used.
 const POOL_BYTES_PER_ENTRY: u64 = 512;
 const POOL_BYTES: u64 = 64 << 20;
 /// Entries of the map on which fences and lines are counted.
@@ -25,7 +25,7 @@ const COUNTED: usize = 4000;
 const BATCH: usize = 100;
 const SEED: u64 = 1;
 
-/// What is measured, in this order on one map, but for the batches, which fill another.
+/// The steps, in this order on one map, except for the batches, which fill another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Insert { batch: usize },
@@ -68,7 +68,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     STEPS.iter().map(|(name, ..)| (*name).to_owned())
 }
 
-/// Measures the map, if any of its operations was asked for.
+/// Measures the map, if any of its operations was selected.
 pub(super) fn measure(
     options: &Options,
     progress: &mut dyn Progress,
@@ -87,7 +87,7 @@ pub(super) fn measure(
         let mut rig = Rig::new(&pool)?;
         for ((_, step, _), blocks) in STEPS.iter().zip(&mut blocks) {
             if *step == (Step::Insert { batch: 1 }) {
-                // A pool of its own: the batches' map would be in the way.
+                // A new pool: the batches' map would be in the way.
                 drop(rig);
                 pool = pools::mapped(dir, bytes, options.domain, PoolKind::Traced)?;
                 rig = Rig::new(&pool)?;
@@ -129,7 +129,7 @@ fn figure(
     Ok(figure)
 }
 
-/// Counts what a step does, on memory that can lose power; inserting into a map half as large.
+/// Counts what a step does, on memory that can lose power; insertions start with a map half as large.
 fn counted(options: &Options, step: Step) -> Result<Counted, BenchError> {
     let (crash, pool) = pools::counted(options.domain, PoolKind::Traced)?;
     let mut rig = Rig::new(&pool)?;
@@ -152,7 +152,7 @@ fn counted(options: &Options, step: Step) -> Result<Counted, BenchError> {
     })
 }
 
-/// The numbers of the keys that a step takes, of so many.
+/// The numbers of the keys that a step uses, of `entries` in all.
 fn order(step: Step, entries: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..entries as u32).collect();
     if let Step::Get | Step::Remove = step {
@@ -217,7 +217,7 @@ pub(super) fn get<M: Medium>(
     get_in(session.guard().view(), map, number, value)
 }
 
-/// Gets an entry in the guard of this view.
+/// Gets an entry under this view's guard.
 #[inline]
 pub(super) fn get_in<'g, V: View<'g>>(
     view: V,

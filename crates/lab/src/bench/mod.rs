@@ -1,4 +1,4 @@
-//! The bench: what Firn costs, beside others in one run.
+//! The bench: the cost of Firn, beside other systems in one run.
 //!
 //! ```text
 //! transactions   durable transactions, in turns with the rival's
@@ -12,14 +12,14 @@
 //! simulator      how fast the simulated machine is
 //! phases         objects come and go, and in which order
 //! operation, rig, herd    what is measured, on any medium
-//! clock, figure, cores    how it is timed and told, and how far the cores are
+//! clock, figure, cores    how it is timed and reported, and how far the cores are
 //! pools, rival, reclaim   what it is measured on
-//! document, bars, machine what docs/performance.md says
+//! document, bars, machine the text of docs/performance.md
 //! ```
 //!
-//! Times are thread CPU time, so that other programs on the machine do not lengthen them, taken in
-//! blocks that alternate between what is compared. What caches and cores share is still shared: only
-//! ratios of one run mean much.
+//! Times are thread CPU time, so that other programs on the machine do not lengthen them. They are taken in blocks that
+//! alternate between the compared systems. Caches and parts of cores are still shared: only ratios of one run mean
+//! much.
 
 mod allocator;
 mod bars;
@@ -64,41 +64,41 @@ pub(crate) use clock::{Moment, Times};
 /// What is measured, and how long.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who else is measured.
+    /// Rivals to measure.
     pub rivals: Vec<RivalSource>,
     /// Names of parts and of operations; everything if empty.
     pub only: Vec<String>,
-    /// Structures on which the phases are run, and nothing else is; nothing if empty.
+    /// Structures on which the phases, and nothing else, are run; no restriction if empty.
     pub structures: Vec<String>,
-    /// Blocks, of which the median counts.
+    /// Blocks; their median counts.
     pub blocks: usize,
     /// Operations of a block.
     pub n: u64,
     /// Durability that pools in `memory_dir` are treated with.
     pub domain: Domain,
-    /// Where pools in memory go, a tmpfs.
+    /// The folder for pools in memory, a tmpfs.
     pub memory_dir: PathBuf,
     /// Entries of the map.
     pub entries: u64,
     /// Entries of the pools that are reopened.
     pub objects: Vec<u64>,
-    /// Where pools on disk go.
+    /// The folder for pools on disk.
     pub disk_dir: PathBuf,
-    /// The program that does a [`ReopenPlan`] when it is called with `bench --reopen`.
+    /// The program that runs a [`ReopenPlan`] when it is called with `bench --reopen`.
     pub program: PathBuf,
 }
 
 impl Options {
-    /// Whether an operation of a part was asked for.
+    /// Whether an operation of a part was selected.
     fn wants(&self, section: &str, name: &str) -> bool {
         self.structures.is_empty() && self.only.is_empty()
             || self.only.iter().any(|only| only == section || only == name)
     }
 }
 
-/// Measures what was asked for.
+/// Measures what was selected.
 ///
-/// Errors: no pool could be made, the rival failed, nothing has a name that was asked for.
+/// Errors: no pool could be made, the rival failed, a selected name is unknown.
 pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>, BenchError> {
     let sections = [
         transactions::SECTION,

@@ -1,15 +1,15 @@
-//! The transactions that are measured, by name. Names and definitions are those of the rivals.
+//! The measured transactions, by name. Names and definitions are those of the rivals.
 
-/// A transaction that is measured. Each is durable on return.
+/// A measured transaction. Each is durable on return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Nothing in it.
+    /// An empty transaction.
     Empty,
     /// Changes line-aligned ranges, all bytes of each, no two in neighbouring lines.
     Change {
         /// Words of a range, one or eight.
         words: usize,
-        /// How many.
+        /// The number of ranges.
         ranges: usize,
     },
     /// Allocates, initialises, links the object by a word, frees the object linked before.
@@ -17,7 +17,7 @@ pub(super) enum Operation {
         /// Bytes of the object.
         bytes: usize,
     },
-    /// Allocates, initialises and links; objects are freed outside of the timed part.
+    /// Allocates, initialises and links; frees are outside the timed part.
     AllocOnly {
         /// Bytes of the object.
         bytes: usize,
@@ -28,13 +28,13 @@ pub(super) enum Operation {
 pub(super) const SMALL_BYTES: usize = 128;
 /// Bytes of a large object.
 const LARGE_BYTES: usize = 64 << 10;
-/// Bytes that may be allocated before what was allocated is freed.
+/// Bytes that may be allocated before they are freed.
 const MOST_LIVE_BYTES: usize = 4 << 20;
 /// Objects that may be allocated before they are freed, where bytes do not limit it further.
 pub(super) const MOST_LIVE_OBJECTS: usize = 1024;
-/// Transactions between two looks at the clock, where nothing is left behind.
+/// Transactions between two readings of the clock, where nothing is left behind.
 const LONG_BLOCK: u64 = 1 << 16;
-/// How many fewer transactions are measured of those that move many bytes.
+/// Transactions with many bytes are measured this many times less often.
 const LARGE_SHARE: u64 = 20;
 
 const NAMES: [(&str, Operation, &str); 8] = [
@@ -96,12 +96,12 @@ impl Operation {
         found.expect("every operation that is made has a name")
     }
 
-    /// What it is called, here and by the rivals.
+    /// Its name, here and for the rivals.
     pub(super) fn name(self) -> &'static str {
         self.entry().0
     }
 
-    /// What it does, in a few words.
+    /// Its description, in a few words.
     pub(super) fn what(self) -> &'static str {
         self.entry().2
     }
@@ -114,7 +114,7 @@ impl Operation {
         }
     }
 
-    /// How many are measured in a block, where `count` small ones are.
+    /// How many are measured in a block, if `count` small ones are.
     pub(super) fn count_of(self, count: u64) -> u64 {
         match self.object_bytes() {
             Some(bytes) if bytes > SMALL_BYTES => (count / LARGE_SHARE).max(1),
@@ -122,7 +122,7 @@ impl Operation {
         }
     }
 
-    /// Most operations between two looks at the clock.
+    /// Maximum number of operations between two readings of the clock.
     pub(super) fn most_at_once(self) -> u64 {
         match self {
             Self::AllocOnly { bytes } => (MOST_LIVE_BYTES / bytes).min(MOST_LIVE_OBJECTS) as u64,

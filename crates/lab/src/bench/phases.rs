@@ -1,7 +1,7 @@
-//! FFCCD's phases: everything is inserted, then four of five objects are deleted, inserted again and
-//! deleted again, at random, one operation a transaction (its section 6).
+//! FFCCD's phases: everything is inserted, then four of five objects are deleted, inserted again and deleted again, at
+//! random, one operation a transaction (its section 6).
 //!
-//! The pool is looked at after every so many operations, the same ones with and without a collector.
+//! The pool is sampled at regular intervals, after equal numbers of operations with and without a collector.
 
 use firn_heap::collector::scheme::NONE;
 use firn_heap::collector::{
@@ -18,23 +18,23 @@ use super::{BenchError, Options, pools};
 
 /// Phases after everything was inserted.
 pub(super) const PHASES: usize = 3;
-/// Looks at the pool in a phase.
+/// Samples of the pool in a phase.
 const SAMPLES: usize = 200;
-/// Objects that are got at most.
+/// Gets at most.
 const MOST_GETS: usize = 200_000;
-/// Objects that are got in one guard.
+/// Gets under one guard.
 const MANY: usize = 100;
-/// More bytes than all caches have.
+/// More bytes than all caches hold.
 const CACHES_BYTES: u64 = 128 << 20;
 /// Ratio at which a pool is packed before the last gets.
 const PACKED: f64 = 1.05;
 /// Bytes of a key.
 const KEY_BYTES: u64 = 8;
 
-/// When a collector begins and where it ends; none at all where nothing is named.
+/// When a collector begins and ends; no collector if there are no ratios.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
-    /// What its figures are called.
+    /// Its name in figures.
     pub(super) name: &'static str,
     /// Trigger and target ratio.
     pub(super) ratios: Option<(f64, f64)>,
@@ -95,35 +95,34 @@ pub(super) struct Footprint {
     pub(super) live: f64,
 }
 
-/// What one run gave. Times are the program's thread's, an operation each.
+/// The result of one run. Times are of the program's thread, per operation.
 pub(super) struct Run {
     /// Everything inserted.
     pub(super) filled: Times,
     /// Deleted, inserted, deleted.
     pub(super) phases: [Times; PHASES],
     pub(super) footprints: [Footprint; PHASES],
-    /// The ratio on pages of 2 MiB, the mean over all looks.
+    /// The ratio on pages of 2 MiB, the mean over all samples.
     pub(super) ratio_mean: f64,
-    /// Blocks of the file over keys and values that are left, while the collector was at work.
+    /// Blocks of the file over keys and values left, while the collector was at work.
     pub(super) file_over_payload: f64,
     pub(super) seen: Compaction,
-    /// Finding objects while all are there, and when few are left and the pool was packed, if it had a
-    /// collector.
+    /// Finding objects while all are there, and after few are left and the pool was packed, if it had a collector.
     pub(super) gets: Option<[Got; 2]>,
 }
 
-/// What finding an object takes.
+/// The time to find an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Got {
-    /// In a guard of its own.
+    /// Under a guard of its own.
     pub(super) alone: Times,
-    /// In one of many, one after the other.
+    /// Under a guard of many, one after the other.
     pub(super) many: Times,
-    /// As many, asked for all at once.
+    /// As many, all requested at once.
     pub(super) each: Times,
 }
 
-/// What a run does besides.
+/// The gets that a run includes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Gets {
     None,
@@ -196,7 +195,7 @@ impl Run {
 
 type Change = fn(&mut Population<Mapped>, &[u32]) -> Result<(), Error>;
 
-/// Changes a population in steps, between which the pool is looked at.
+/// Changes a population in steps, between which the pool is sampled.
 fn change(
     population: &mut Population<Mapped>,
     change: Change,
@@ -240,8 +239,8 @@ fn got(population: &mut Population<Mapped>, numbers: &[u32]) -> Result<Got, Benc
 
 type Get = fn(&mut Population<Mapped>, &[u32], &mut Vec<u8>) -> Result<(), Error>;
 
-/// The processor's caches, which are emptied of what was found before: the same is found again, and the
-/// rivals, who do the same, find it once.
+/// Empties the processor's caches before gets. Ours are repeated on one set of objects, while the rivals, which empty
+/// the caches likewise, get each object once.
 struct Caches(Vec<u64>);
 
 impl Caches {
@@ -255,14 +254,14 @@ impl Caches {
     }
 }
 
-/// Looks at a pool from time to time.
+/// Samples a pool from time to time.
 struct Watch<'p> {
     pool: &'p Pool<Mapped>,
     how: Option<CollectorOptions>,
     /// The highest ratio outside a collection, and at any time.
     highest: f64,
     peak: f64,
-    /// Of all ratios, and how many they are.
+    /// The sum of all ratios, and their number.
     sum: f64,
     looks: u64,
 }
@@ -298,7 +297,7 @@ impl<'p> Watch<'p> {
         self.sum / self.looks.max(1) as f64
     }
 
-    /// Whether a collection is under way. Below the trigger it does not matter, and nobody is asked.
+    /// Whether a collection is under way. Below the trigger it does not matter, so the pool is not asked.
     fn is_collecting(&self, ratio: f64) -> Result<bool, Error> {
         match &self.how {
             Some(how) if ratio > how.trigger => match self.pool.collection(&how.collect) {

@@ -12,7 +12,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK, VirtAddr};
 use super::BenchError;
 use super::clock::{Moment, Times};
 
-/// What the bench calls the content of its pools.
+/// The bench's name for the content of its pools.
 pub(super) const LAYOUT: &str = "firn bench";
 /// Chunks of a file whose pages are timed.
 const FRESH_CHUNKS: u64 = 16;
@@ -27,8 +27,8 @@ pub(super) fn pool_options(kind: PoolKind) -> PoolOptions {
     }
 }
 
-/// Makes a pool on a file in `dir`, `bytes` long, its pages present, treated as persistent in
-/// `domain`. The file goes when the pool goes, however that ends.
+/// Makes a pool on a file in `dir`, `bytes` long, its pages present, treated as persistent in `domain`. The file
+/// vanishes with the pool, however that ends.
 pub(super) fn mapped(
     dir: &Path,
     bytes: u64,
@@ -40,7 +40,7 @@ pub(super) fn mapped(
     Ok(Pool::create(medium, &pool_options(kind))?)
 }
 
-/// Makes a pool like [`mapped`], which has no more pages than it has used, and grows.
+/// Makes a pool like [`mapped`], but one that has only the pages it has used, and grows.
 pub(super) fn growing(
     dir: &Path,
     domain: Domain,
@@ -65,13 +65,13 @@ pub(super) fn limited(
     Ok(Pool::create(medium, &options)?)
 }
 
-/// Has `bytes` of free memory at hand, and a good deal more, for Firn and rivals alike. From a virtual machine the host may take
-/// back what was free for a few seconds (free page reporting); who touches it next, for whatever, waits for
+/// Makes `bytes` of free memory ready, and a good deal more, for Firn and rivals alike. The host may take back memory
+/// of a virtual machine that was free for a few seconds (free page reporting). The next user of that memory waits for
 /// each page, which says nothing about a heap.
 pub(super) fn warm(bytes: u64) -> Result<(), BenchError> {
-    /// What the kernel hands out next need not be what it got back last.
+    /// The kernel's next pages need not be the ones it got back last.
     const LEAST: u64 = 1 << 30;
-    /// More than a page takes that is at hand, and less than one that the host has to find.
+    /// More than the cost of a ready page, and less than that of a page that the host has to find.
     const AT_HAND_NS: f64 = 2_000.0;
     const MOST_TIMES: usize = 8;
     let bytes = bytes.max(LEAST);
@@ -86,8 +86,8 @@ pub(super) fn warm(bytes: u64) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// What a page costs of which a file in `dir` has no block: asking for it as a growing pool does, then
-/// having it at hand.
+/// The cost of a page for which a file in `dir` has no block: requesting it as a growing pool does, then making it
+/// present.
 pub(super) fn fresh_page(dir: &Path, domain: Domain) -> Result<Times, BenchError> {
     warm(FRESH_CHUNKS * CHUNK_BYTES)?;
     let medium = unnamed(dir, 0, domain, HugePages::Ask)?;
@@ -123,7 +123,7 @@ pub(super) fn unnamed(
     Ok(medium)
 }
 
-/// Makes a pool on memory that can lose power, to count what the heap's code does there.
+/// Makes a pool on memory that can lose power, to count the operations of the heap's code.
 pub(super) fn counted(domain: Domain, kind: PoolKind) -> Result<(Crash, Pool<Crash>), BenchError> {
     let crash = Crash::new(CRASH_BYTES, CrashOptions::with_domain(domain));
     let pool = Pool::create(crash.clone(), &pool_options(kind))?;

@@ -9,8 +9,7 @@ pub(super) fn free<'t, T, M: Medium>(
     tx: Tx<'t, M>,
     object: Obj<'t, T, Tx<'t, M>>,
 ) -> Result<(), Error> {
-    // SAFETY: `Tx::free` asks that no reference and no handle to the object remains at commit. The
-    // bench makes no handle to what it frees, and the caller overwrites every link to it in the same
-    // transaction.
+    // SAFETY: `Tx::free` asks that no reference and no handle to the object remains at commit. The bench makes no
+    // handle to the objects it frees, and the caller overwrites every link to them in the same transaction.
     unsafe { tx.free(object) }
 }

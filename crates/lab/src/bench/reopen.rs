@@ -1,11 +1,11 @@
 //! Reopening after kill -9, to the first committed insert.
 //!
-//! A child fills a map in a pool file and goes on with transactions until it is killed in the middle
-//! of them. Then one child after the other reopens the pool, says how long that took, and is killed
-//! the same way. Pools of different sizes are reopened in turns. The page cache is warm.
+//! A child fills a map in a pool file and continues with transactions until it is killed in the middle of them. Then
+//! one child after the other reopens the pool, reports how long that took, and is killed the same way. Pools of
+//! different sizes are reopened in turns. The page cache is warm.
 //!
-//! In the other [`Kind`] the first child also opens a cycle of the collector and moves half of its
-//! objects, and every reopening is of a copy of what its death left: recovery has all of it to do.
+//! In the other [`Kind`] the first child also opens a cycle of the collector and moves half of its objects, and every
+//! reopening is of a copy of the pool it left: recovery has all of its work to do.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -24,34 +24,34 @@ use super::figure::{Compaction, Figure, Subject};
 use super::pools::LAYOUT;
 use super::{BenchError, Options};
 
-/// The name of this part of the bench, and of what its figures are about.
+/// The name of this part of the bench, and of the subject of its figures.
 pub(super) const SECTION: &str = "reopen";
 const MAP: &str = "map";
 const VALUE: [u8; 64] = [7; 64];
-/// Entries that one transaction of the filling inserts.
+/// Entries inserted by one transaction while the map is filled.
 const BATCH: u64 = 100;
-/// Reopenings of a pool are at least so many, however few blocks were asked for.
+/// Least number of reopenings of a pool, however few blocks were asked for.
 const FEWEST: usize = 5;
 /// How long a child goes on before it is killed.
 const LIFE: Duration = Duration::from_millis(60);
-/// How long a child goes on that nobody kills.
+/// How long a child goes on if it is not killed.
 const LONGEST_LIFE: Duration = Duration::from_secs(60);
-/// Of so many entries one is deleted before a cycle is opened. Of so sparse pages each second one is
-/// won, so that the plan is as large as one may be, whatever the pool's size.
+/// One in this many entries is deleted before a cycle is opened. Of such sparse pages every second one can be freed, so
+/// the plan has its maximum size, whatever the pool's size.
 const DELETED_OF: u64 = 2;
 
-/// In the middle of what a pool is killed.
+/// The work in the middle of which a pool is killed.
 pub(super) struct Kind {
-    /// What its figures are about, and the part of the bench that they belong to.
+    /// The subject of its figures, and the part of the bench that they belong to.
     pub(super) structure: &'static str,
     section: &'static str,
-    /// What its figures are called, with the number of objects behind.
+    /// The name of its figures, followed by the number of objects.
     pub(super) operation: &'static str,
     how: &'static str,
     compacting: bool,
 }
 
-/// Of transactions.
+/// In the middle of transactions.
 pub(super) const PLAIN: Kind = Kind {
     structure: SECTION,
     section: SECTION,
@@ -60,7 +60,7 @@ pub(super) const PLAIN: Kind = Kind {
           the last was killed in the middle of transactions; page cache warm",
     compacting: false,
 };
-/// Of a compaction, too.
+/// In the middle of a compaction, too.
 pub(super) const COMPACTING: Kind = Kind {
     structure: "reopen_compacting",
     section: super::collector::SECTION,
@@ -70,22 +70,21 @@ pub(super) const COMPACTING: Kind = Kind {
     compacting: true,
 };
 
-/// What a child is told.
+/// Instructions for a child.
 #[derive(Clone, Debug)]
 pub struct ReopenPlan {
     /// The pool's file.
     pub pool: PathBuf,
-    /// Makes the pool with so many entries, instead of reopening it.
+    /// Makes the pool with this many entries, instead of reopening it.
     pub fill: Option<u64>,
-    /// A cycle of the collector is opened when the pool was filled, and must be open when it was
-    /// reopened.
+    /// A cycle of the collector is opened after the pool was filled, and must be open when it is reopened.
     pub compacting: bool,
 }
 
-/// What a child says when it has begun.
+/// A child's report when it has begun.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Said {
-    /// What its beginning took.
+    /// The time of its beginning.
     cpu_ns: f64,
     wall_ns: f64,
     /// Objects of the cycle that it has opened.
@@ -101,12 +100,12 @@ impl Said {
     }
 }
 
-/// A folder that goes with what is in it.
+/// A folder that is removed with its content.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed now is for the user to remove.
+        // If it cannot be removed now, the user has to remove it.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -122,7 +121,7 @@ impl Drop for Victim {
     }
 }
 
-/// Measures reopening of this kind, if it was asked for.
+/// Measures reopening of this kind, if it was selected.
 pub(super) fn measure(
     options: &Options,
     kind: &Kind,
@@ -168,7 +167,7 @@ pub(super) fn measure(
     Ok(figures.collect())
 }
 
-/// How long pools of `n` objects took to reopen, of which so many were planned to move.
+/// How long pools of `n` objects took to reopen, with `planned` objects planned to move.
 fn figure(kind: &Kind, n: u64, blocks: &[Times], planned: Option<u64>) -> Figure {
     let subject = Subject {
         system: "firn",
@@ -187,14 +186,14 @@ fn figure(kind: &Kind, n: u64, blocks: &[Times], planned: Option<u64>) -> Figure
     }
 }
 
-/// So that writing it out does not disturb what is timed.
+/// Writes the pool out, so that writing does not disturb the timing.
 fn write_out(pool: &Path) -> Result<(), BenchError> {
     std::fs::File::open(pool)
         .and_then(|file| file.sync_all())
         .map_err(BenchError::io("writing out a pool"))
 }
 
-/// Starts a child, waits until it says what its beginning took, and kills it a little later.
+/// Starts a child, waits for its report, and kills it a little later.
 fn live_and_die(
     options: &Options,
     kind: &Kind,
@@ -221,15 +220,14 @@ fn live_and_die(
         said: said.trim_end().to_owned(),
     })?;
     std::thread::sleep(LIFE);
-    // It is to be killed, not to have ended.
+    // The child must be killed; it must not have ended by itself.
     match victim.0.try_wait() {
         Ok(None) => Ok(beginning),
         _ => Err(BenchError::Child { said }),
     }
 }
 
-/// The child: fills or reopens the pool, says on standard output what that took, and writes until it
-/// is killed.
+/// The child: fills or reopens the pool, prints the time, and writes until it is killed.
 ///
 /// Errors: the pool cannot be made, opened or written.
 pub fn reopen(plan: &ReopenPlan) -> Result<(), BenchError> {
@@ -278,7 +276,7 @@ fn filled(path: &Path, objects: u64) -> Result<(Pool<Mapped>, Session<Mapped>), 
     Ok((pool, session))
 }
 
-/// A pool of about so many entries with an open cycle, half of whose objects were moved.
+/// A pool of about this many entries with an open cycle, half of whose objects were moved.
 fn compacting(
     path: &Path,
     objects: u64,

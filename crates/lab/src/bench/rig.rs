@@ -1,5 +1,5 @@
-//! One thread's transactions on any medium, so that what is timed on real memory is what is counted
-//! on memory that can lose power.
+//! One thread's transactions on any medium, so that the code timed on real memory is the code counted on memory that
+//! can lose power.
 
 use firn_heap::{Bytes, Error, Handle, Obj, Pool, Ref, Session, Stored, Tx, View};
 use firn_media::Medium;
@@ -8,19 +8,19 @@ use super::clock::{Moment, Times};
 use super::operation::{MOST_LIVE_OBJECTS, Operation};
 use super::reclaim;
 
-/// Ranges that changes go through in turns: few enough to stay in the cache.
+/// Ranges that changes use in turn: few enough to stay in the cache.
 const PLACES: usize = 64;
 const RANGE_WORDS: usize = 8;
-/// Ranges from one place to the next: every other one stays as it is.
+/// Ranges from one place to the next: every other one stays unchanged.
 const STRIDE: usize = 2;
 /// Words in front, so that ranges begin with a line: the object's header is a word too.
 const FRONT_WORDS: usize = 7;
-/// The link that [`Operation::AllocLink`] replaces, behind those of [`Operation::AllocOnly`].
+/// The link that [`Operation::AllocLink`] replaces; it follows those of [`Operation::AllocOnly`].
 const REPLACED: usize = MOST_LIVE_OBJECTS;
 const LINK_PLACES: usize = MOST_LIVE_OBJECTS + RANGE_WORDS;
-/// Objects that one transaction frees outside of the timed part.
+/// Objects that one transaction frees outside the timed part.
 const FREED_AT_ONCE: usize = 16;
-/// Fewest and most operations of a warm-up, which is a tenth of the timed ones within them.
+/// Fewest and most operations of a warm-up; within these bounds it is a tenth of the timed ones.
 const WARM_UP: (u64, u64) = (64, 4096);
 
 /// Ranges that are changed in place.
@@ -39,7 +39,7 @@ struct Links {
     links: [Ref<Bytes>; LINK_PLACES],
 }
 
-/// What a thread needs for its transactions.
+/// A thread's state for its transactions.
 pub(super) struct Rig<M: Medium> {
     session: Session<M>,
     ranges: Handle<Ranges, M>,
@@ -73,13 +73,13 @@ impl<M: Medium> Rig<M> {
         })
     }
 
-    /// Runs a tenth of `count` operations, so that caches and the log's ring are as they stay.
+    /// Runs a tenth of `count` operations, so that caches and the log's ring reach their steady state.
     pub(super) fn warm_up(&mut self, operation: Operation, count: u64) -> Result<(), Error> {
         let count = (count / 10).clamp(WARM_UP.0, WARM_UP.1);
         self.timed(operation, count).map(|_| ())
     }
 
-    /// Runs `count` operations and adds up the time of the parts that are the operation.
+    /// Runs `count` operations and adds up the time of the operations alone.
     pub(super) fn timed(&mut self, operation: Operation, count: u64) -> Result<Times, Error> {
         let mut sum = Times::default();
         let mut left = count;
@@ -130,7 +130,7 @@ impl<M: Medium> Rig<M> {
         Ok(())
     }
 
-    /// Takes away what `count` operations left.
+    /// Removes what `count` operations left.
     pub(super) fn clear(&mut self, operation: Operation, count: u64) -> Result<(), Error> {
         let Operation::AllocOnly { .. } = operation else {
             return Ok(());
@@ -188,8 +188,7 @@ impl<M: Medium> Rig<M> {
     }
 }
 
-/// The link of the object allocated as number `index`: a place after the other as for ranges, then
-/// the next word of each.
+/// The link of object number `index`: one place after the other, as for ranges, then the next word of each.
 fn spread(index: usize) -> usize {
     index % PLACES * (RANGE_WORDS * STRIDE) + index / PLACES
 }
@@ -205,7 +204,7 @@ fn deref<'t, T: Stored, M: Medium>(
     tx.deref(handle).ok_or(Error::NotAllocated { at: 0 })
 }
 
-/// Makes a link refer to `new` and frees what it referred to.
+/// Makes a link refer to `new` and frees the former object.
 fn replace<'t, M: Medium>(
     links: Obj<'t, Links, Tx<'t, M>>,
     at: usize,

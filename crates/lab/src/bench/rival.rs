@@ -1,4 +1,4 @@
-//! A rival in a process of its own, asked by lines of JSON.
+//! A rival in a process of its own, controlled by lines of JSON.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::BenchError;
 use super::clock::Times;
 
-/// The rival that is a heap, as the command line calls it.
+/// The rival that is a heap, by its name on the command line.
 pub(super) const LIBPMEMOBJ: &str = "libpmemobj";
 
-/// The rivals' package, and the program it makes.
+/// The rivals' package, and the program in it.
 const PROGRAM: &str = "firn-rivals";
 
 /// Where the rivals' program comes from.
@@ -57,7 +57,7 @@ struct Timed {
     ns_wall_per_op: f64,
 }
 
-/// What FFCCD's phases on a structure took a rival.
+/// A rival's times of FFCCD's phases on a structure.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Phased {
     pub(super) ns_cpu: PhaseTimes,
@@ -69,7 +69,7 @@ pub(super) struct Phased {
     pub(super) how: String,
 }
 
-/// What packing a structure took a rival.
+/// A rival's times of packing a structure.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Defragmented {
     pub(super) moved: u64,
@@ -80,7 +80,7 @@ pub(super) struct Defragmented {
     pub(super) how: String,
 }
 
-/// Nanoseconds of an operation of each phase.
+/// Nanoseconds per operation in each phase.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct PhaseTimes {
     pub(super) insert: f64,
@@ -138,7 +138,7 @@ impl Rival {
         Ok(rival)
     }
 
-    /// Time of `count` operations, each.
+    /// The mean time of `count` operations.
     pub(super) fn time(&mut self, op: &str, count: u64, threads: u64) -> Result<Times, BenchError> {
         self.say(&json!({ "op": op, "count": count, "threads": threads }))?;
         let timed: Timed = self.answer()?;
@@ -159,7 +159,7 @@ impl Rival {
         self.answer()
     }
 
-    /// Time of packing a structure of `n` entries of which four fifths were deleted, an object moved.
+    /// The time per moved object of packing a structure of `n` entries, of which four fifths were deleted.
     pub(super) fn defrag(
         &mut self,
         structure: &str,
@@ -199,7 +199,7 @@ impl Rival {
 
 impl Drop for Rival {
     fn drop(&mut self) {
-        // It ends at the end of its input too; whether it heard this does not matter.
+        // It ends at the end of its input too; whether it received this does not matter.
         let _ = self.say(&json!({ "op": "quit" }));
         let _ = self.child.wait();
     }

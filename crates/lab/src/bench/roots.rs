@@ -1,4 +1,4 @@
-//! What it costs to find a root in each operation, over finding it once in an operation that many share.
+//! The cost of finding a root in each operation, over finding it once in an operation shared by many.
 
 use firn_heap::{Error, LogKind, Pool, PoolKind, PoolOptions, RootHandle, Session, Stored, View};
 use firn_mapped::{HugePages, Mapped};
@@ -16,12 +16,12 @@ use super::{BenchError, Options, pools};
 pub(super) const SECTION: &str = "roots";
 const LIST: &str = "list";
 const WORD: &str = "word";
-/// Elements of the list, all of them near: what is measured is the way to them.
+/// Elements of the list. All are near: the subject is the way to them.
 const ELEMENTS: u64 = 100;
 /// Operations that share one.
 const SHARED: u64 = 100;
 const POOL_BYTES: u64 = 16 << 20;
-/// Nanoseconds that an operation of its own may take longer than one in a shared operation.
+/// Extra nanoseconds of an operation of its own, over one in a shared operation, at most.
 const OVER_NS: f64 = 25.0;
 const HOW: &str = "one session; pages present; everything in the first cache";
 
@@ -41,7 +41,7 @@ const OPERATIONS: [(&str, Operation); 7] = [
     ("root_raw_shared", raw_shared),
 ];
 
-/// Does it so often.
+/// Performs the operation this many times.
 type Operation = fn(&mut Rig, u64) -> Result<(), Error>;
 
 /// Names of all operations.
@@ -111,7 +111,7 @@ fn get_named(rig: &mut Rig, count: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A get in a guard that a hundred share.
+/// A get under a guard shared by a hundred.
 fn get_shared(rig: &mut Rig, count: u64) -> Result<(), Error> {
     for _ in 0..count / SHARED {
         let guard = rig.session.guard();
@@ -185,7 +185,7 @@ fn change(
     tx.store(body, &number.to_le_bytes())
 }
 
-/// Measures those that were asked for, in turns.
+/// Measures the selected operations, in turns.
 pub(super) fn measure(
     options: &Options,
     progress: &mut dyn Progress,
@@ -225,7 +225,7 @@ pub(super) fn measure(
     Ok(wanted.iter().zip(&blocks).map(figure).collect())
 }
 
-/// What they have to come up to.
+/// The bars they have to meet.
 pub(super) fn bars(figures: &[Figure]) -> Vec<Bar> {
     let over = |what: &str, own: &str, shared: &str, bar: Option<f64>| {
         let [own, shared] =

@@ -13,22 +13,22 @@ use super::rig::Rig;
 use super::rival::{Counted, Rival};
 use super::{BenchError, Options};
 
-/// The name of this part of the bench, and of what its figures are about.
+/// The name of this part of the bench, and of the subject of its figures.
 pub(super) const SECTION: &str = "transactions";
 /// Bytes of a pool.
 const POOL_BYTES: u64 = 256 << 20;
-/// Operations that are counted, after a warm-up of its own.
+/// Operations that are counted, after their own warm-up.
 const COUNTED: u64 = 60;
 const WARM_UP: u64 = 20;
 
-/// A kind of pool, and what is added to the names of operations on it.
+/// A kind of pool, and the suffix of its operations' names.
 const KINDS: [(PoolKind, &str); 2] = [(PoolKind::Traced, ""), (PoolKind::Explicit, " explicit")];
 
 const HOW: &str = "one session; steady state; each durable on return; pages present; \
                    fences and lines counted on the crash medium, the same code";
 const HOW_RIVAL: &str = "in turns with Firn's blocks; fences and lines single-stepped";
 
-/// One operation on one kind of pool, with what its blocks took.
+/// One operation on one kind of pool, with the times of its blocks.
 struct Case {
     operation: Operation,
     kind: usize,
@@ -37,7 +37,7 @@ struct Case {
     rival: Vec<Times>,
 }
 
-/// Measures every transaction that was asked for.
+/// Measures every selected transaction.
 pub(super) fn measure(
     options: &Options,
     rival: Option<&mut Rival>,
@@ -78,7 +78,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
 fn cases() -> impl Iterator<Item = Case> {
     let kinds = KINDS.iter().enumerate();
     kinds.flat_map(|(kind, (_, suffix))| {
-        // The kinds differ only in what allocation logs.
+        // The kinds differ only in the log records of allocations.
         let differs = move |o: &Operation| kind == 0 || o.object_bytes().is_some();
         Operation::all().filter(differs).map(move |operation| Case {
             operation,

@@ -1,4 +1,4 @@
-//! Which entries are in, and what they look like.
+//! Which entries are in the map, and what they look like.
 
 use std::io::Write;
 
@@ -8,16 +8,16 @@ use firn_tools::Entry;
 
 /// Bytes of a value at most.
 pub const MOST_VALUE_BYTES: usize = MAX_VALUE_BYTES as usize;
-/// What all keys begin with.
+/// The prefix of all keys.
 pub(super) const PREFIX: &[u8] = b"churn-";
-/// Of the entries that are in, so many of [`PARTS`] are deleted.
+/// Of the entries in the map, this many of [`PARTS`] are deleted.
 const DELETED_PARTS: usize = 4;
 const PARTS: usize = 5;
 
 /// A step of a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// What is not in is inserted.
+    /// Absent entries are inserted.
     Insert,
     /// Four of five are deleted.
     Delete,
@@ -36,7 +36,7 @@ impl Step {
         Self::DeleteAgain,
     ];
 
-    /// What people call it.
+    /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
@@ -56,14 +56,14 @@ pub(super) struct Entries {
     rng: Rng,
     inside: Vec<u32>,
     outside: Vec<u32>,
-    /// What every value holds.
+    /// The content of every value.
     value: Vec<u8>,
 }
 
 impl Entries {
     pub(super) fn new(entries: u32, value_bytes: usize, seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
-        // Text, for people who scan the map.
+        // Text, which is readable in a scan of the map.
         let value = (0..value_bytes).map(|_| rng.alphanumeric() as u8).collect();
         Self {
             rng,
@@ -73,7 +73,7 @@ impl Entries {
         }
     }
 
-    /// The entries that the step changes, in its order. Call [`Entries::settle`] when it has.
+    /// The entries that the step changes, in its order. Call [`Entries::settle`] after the step.
     pub(super) fn draw(&mut self, step: Step) -> Vec<u32> {
         let (from, left) = match step.inserts() {
             true => (&mut self.outside, 0),
@@ -93,7 +93,7 @@ impl Entries {
         }
     }
 
-    /// Makes `into` the entry of this number; without its value where that does not matter.
+    /// Makes `into` the entry of this number, without its value if the step does not need it.
     pub(super) fn write(&self, number: u32, step: Step, into: &mut Entry) {
         into.key.clear();
         into.key.extend_from_slice(PREFIX);

@@ -1,4 +1,4 @@
-//! The map that entries come to and go from, and that it holds nobody else's.
+//! The map that entries come to and go from, and the check that it holds no other entries.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use firn_tools::{Progress, Store, StoreOptions, ToolError, open_to_change, remov
 use super::entries::PREFIX;
 use crate::LabError;
 
-/// What takes a root's place that refers to nothing known.
+/// The text for a root that refers to nothing known.
 const UNKNOWN: &str = "of a type that is not registered";
 
-/// Keys that are looked for before they are removed.
+/// Keys that are collected before they are removed.
 const KEYS_AT_ONCE: usize = 4096;
 
 /// Opens the pool in `path`, or makes it, with an empty map at the root `map`. Entries that an earlier
@@ -41,7 +41,7 @@ pub(super) fn open(
     match take_over(&mut store, path, map, progress) {
         Ok(()) => Ok(store),
         Err(error) => {
-            // The refusal is what counts.
+            // Only the refusal is reported.
             let _ = store.close();
             Err(error)
         }
@@ -73,7 +73,7 @@ fn take_over(
     Ok(())
 }
 
-/// What the root is the registry says: asking for a map would register the map's type.
+/// The registry tells the root's type: asking for a map would register the map's type.
 fn refuse_other_kind(store: &Store, path: &Path, map: &str) -> Result<(), LabError> {
     let error = ToolError::pool(path);
     let mut session = store.pool().session().map_err(&error)?;

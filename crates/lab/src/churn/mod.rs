@@ -1,13 +1,12 @@
-//! Entries come and go beside a collector: the phases of FFCCD's evaluation (its section 6) on a pool of
-//! one's own.
+//! Entries come and go beside a collector: the phases of FFCCD's evaluation (its section 6) on the user's own pool.
 //!
 //! ```text
 //! entries    which entries are in, their keys and values, in an order that a seed decides
-//! mine       the map, and that nobody else's entries are in it
-//! report     what is told
+//! mine       the map, and the check that it holds no other entries
+//! report     the report
 //! ```
-//! A round inserts all entries, deletes four of five at random, inserts them again, and deletes four of
-//! five. Each operation is a transaction, all of one thread; the collector has a thread of its own.
+//! A round inserts all entries, deletes four of five at random, inserts them again, and deletes four of five. Each
+//! operation is a transaction, all of one thread; the collector has a thread of its own.
 
 mod entries;
 mod mine;
@@ -30,17 +29,17 @@ use entries::Entries;
 pub use entries::{MOST_VALUE_BYTES, Step};
 pub use report::{ChurnReport, CollectorSetting, Phase};
 
-/// Entries at least: of fewer, four of five are not a whole number.
+/// Least number of entries: of fewer, four of five are not a whole number.
 pub const LEAST_ENTRIES: u64 = 5;
-/// Entries that are made ready at a time, outside of what is measured.
+/// Entries that are prepared at a time, outside the measurement.
 const BATCH_ENTRIES: usize = 256;
 
-/// Collections after which a ratio above the trigger is what it is: the first may have been under way.
+/// Collections after which a ratio above the trigger is accepted: the first may have been under way.
 const TRIES: u64 = 2;
-/// Time after which it is, however few collections there were.
+/// Time after which it is accepted, however few collections there were.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug)]
 pub struct ChurnPlan {
     /// The pool's file, made if it is not there.
@@ -53,7 +52,7 @@ pub struct ChurnPlan {
     pub entries: u64,
     /// Bytes of each value, [`MOST_VALUE_BYTES`] at most.
     pub value_bytes: usize,
-    /// Decides the order of everything.
+    /// Seed of every order.
     pub seed: u64,
     /// Rounds of the phases.
     pub rounds: u64,
@@ -63,11 +62,11 @@ pub struct ChurnPlan {
     pub keep: bool,
 }
 
-/// Does what the plan says. Other content of the pool is left alone, whatever the pool belongs to.
+/// Carries out the plan. Other content of the pool is left alone, whatever the pool belongs to.
 ///
-/// Errors: a plan that makes no sense; the pool is in use, damaged, full; the root is no map, or one
-/// that holds other entries, and then nothing was changed. After a later error the entries are removed
-/// as well as that goes. Crash: at any moment; what is left of the entries the next run takes away.
+/// Errors: a plan that makes no sense; the pool is in use, damaged, full; the root is no map, or a map that holds other
+/// entries, and then nothing was changed. After a later error the entries are removed as far as possible. Crash: at any
+/// moment; the next run removes what is left of the entries.
 pub fn churn(plan: &ChurnPlan, progress: &mut dyn Progress) -> Result<ChurnReport, LabError> {
     let start = Instant::now();
     refuse_nonsense(plan)?;
@@ -169,8 +168,8 @@ fn on(
     })
 }
 
-/// Waits until the collector has answered to the last phase: the ratio is not above the trigger, or it
-/// has tried since. A small pool it lets be.
+/// Waits until the collector has responded to the last phase: the ratio is not above the trigger, or the collector has
+/// tried since. It ignores a small pool.
 fn settle(
     pool: &Pool<Mapped>,
     collector: &BackgroundCollector<Mapped>,
@@ -220,7 +219,7 @@ fn all_phases(
     Ok(phases)
 }
 
-/// Inserts or deletes these entries, each in a transaction. What making them ready takes is not timed.
+/// Inserts or deletes these entries, each in a transaction. Preparing them is not timed.
 fn change(
     store: &mut Store,
     path: &Path,

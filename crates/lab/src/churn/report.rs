@@ -1,4 +1,4 @@
-//! What is told.
+//! The report.
 
 use firn_heap::collector::scheme::Scheme;
 use firn_tools::Standing;
@@ -22,7 +22,7 @@ fn name<S: Serializer>(scheme: &&'static Scheme, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(scheme.name)
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChurnReport {
     /// The pool's file.
@@ -33,15 +33,15 @@ pub struct ChurnReport {
     pub entries: u64,
     /// Bytes of each value.
     pub value_bytes: usize,
-    /// What decided the order.
+    /// Seed of every order.
     pub seed: u64,
     /// Rounds.
     pub rounds: u64,
-    /// The collector that worked meanwhile; none if none did.
+    /// The collector that worked meanwhile, if there was one.
     pub setting: Option<CollectorSetting>,
     /// The phases of all rounds, in their order.
     pub phases: Vec<Phase>,
-    /// What the collector did.
+    /// The collector's work.
     pub collector: Option<CollectorWork>,
     /// The whole pool at the end, no collection under way, before the entries were removed.
     pub end: Standing,
@@ -49,7 +49,7 @@ pub struct ChurnReport {
     pub kept: bool,
     /// Entries that were removed at the end.
     pub cleaned: u64,
-    /// Time of all of it, opening and closing included.
+    /// Total time, including opening and closing.
     pub seconds: f64,
 }
 
@@ -58,11 +58,11 @@ pub struct ChurnReport {
 pub struct Phase {
     /// The round, from 1.
     pub round: u64,
-    /// What was done.
+    /// The step.
     pub phase: &'static str,
     /// Operations, each a transaction.
     pub operations: u64,
-    /// CPU time of the program's thread; the collector's is not in it.
+    /// CPU time of the program's thread, without the collector's.
     pub cpu_ns_an_operation: f64,
     /// Operations in a second of wall time.
     pub per_second: f64,

@@ -1,4 +1,4 @@
-//! What a campaign is: its settings, what is explored of them, and how long.
+//! A campaign: its settings, what is explored of them, and for how long.
 
 use std::time::Duration;
 
@@ -18,22 +18,22 @@ const MOST_DEPTH: u32 = 2;
 /// Runs of a campaign at most.
 const MOST_RUNS: u64 = 1 << 40;
 
-/// What the explorations of a campaign are.
+/// The explorations of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Every crash of every sequence of up to so many operations.
+    /// Every crash of every sequence of up to this many operations.
     Exhaustive(usize),
     /// Crashes at random moments of long random runs.
     Injections {
-        /// So many of each setting.
+        /// This many of each setting.
         each: u64,
-        /// The number of the first run: campaigns of one seed and other runs go on from each other.
+        /// The number of the first run: campaigns of one seed and different runs continue each other.
         from_run: u64,
     },
 }
 
 impl Mode {
-    /// So many injections of each setting, from the first run on.
+    /// This many injections of each setting, from the first run on.
     pub const fn injections(each: u64) -> Self {
         Self::Injections { each, from_run: 0 }
     }
@@ -42,24 +42,24 @@ impl Mode {
 /// What is crashed, and how.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// What is crashed.
+    /// The settings to crash.
     pub settings: Vec<Setting>,
-    /// What is explored.
+    /// The explorations of each setting.
     pub mode: Mode,
     /// Crashes inside recovery.
     pub depth: u32,
     /// How images of sequences are tried.
     pub exploration: Exploration,
-    /// What everything random follows from.
+    /// Seed of everything random.
     pub seed: u64,
-    /// A step that the code leaves out, to see that it is missed; see [`plant`](super::plant).
+    /// A step that the code leaves out, to check that its absence is found; see [`plant`](super::plant).
     pub plant: Option<&'static Step>,
-    /// Time after which nothing more is begun.
+    /// Time after which no more work is begun.
     pub time: Option<Duration>,
 }
 
 impl Default for Campaign {
-    /// Every structure under every scheme for hardware that there is.
+    /// Every structure under every scheme for existing hardware.
     fn default() -> Self {
         Self {
             settings: Setting::every(&Structure::ALL, &stock_schemes(), &[Domain::Adr]),
@@ -73,7 +73,7 @@ impl Default for Campaign {
     }
 }
 
-/// Errors: not that many threads.
+/// Errors: an unsupported number of threads.
 pub(super) fn check_threads(threads: usize) -> Result<(), CrashError> {
     match THREADS.contains(&threads) {
         true => Ok(()),
@@ -85,7 +85,7 @@ pub(super) fn check_threads(threads: usize) -> Result<(), CrashError> {
     }
 }
 
-/// Errors: not that many crashes inside recovery.
+/// Errors: an unsupported number of crashes inside recovery.
 pub(super) fn check_depth(depth: u32) -> Result<(), CrashError> {
     match depth <= MOST_DEPTH {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Conducting a campaign: its work in parts, over all processors.
+//! Running a campaign: its work in parts, on all processors.
 
 use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -18,14 +18,14 @@ use super::sequences::{FEW_KEYS, Sequences};
 use super::ticker::Ticker;
 use crate::bench::thread_cpu_ns;
 
-/// Runs that one thread makes before it looks for other work: so that a setting is divided into so many
-/// pieces, within the range.
+/// Runs that one thread makes before it looks for other work: a setting is divided into this many pieces, within the
+/// range.
 const PIECES: u64 = 64;
 const RUNS_TOGETHER: Range<u64> = 4..256;
 
-/// A part of a setting, which one thread explores.
+/// A part of a setting, explored by one thread.
 struct Work {
-    /// The setting's place.
+    /// The setting's index.
     place: usize,
     kind: Kind,
 }
@@ -33,7 +33,7 @@ struct Work {
 enum Kind {
     /// The shortest first, so that a finding's is one of the shortest.
     Sequences(Vec<Vec<Op>>),
-    /// Runs of these numbers, with so many crashes each.
+    /// Runs of these numbers, with this many crashes each.
     Runs(Range<u64>, u32),
 }
 
@@ -48,16 +48,16 @@ impl Work {
 }
 
 impl Campaign {
-    /// Runs it on all processors.
+    /// Runs the campaign on all processors.
     ///
-    /// Errors: a setting is out of range; a pool to be crashed cannot be made. What is found is no error,
-    /// but part of the report.
+    /// Errors: a setting is out of range; a pool to be crashed cannot be made. Findings are no errors, but part of the
+    /// report.
     pub fn run(&self, progress: &mut dyn Progress) -> Result<CrashReport, CrashError> {
         self.run_into(None, progress)
     }
 
-    /// Runs it and writes what was done to the log, piece by piece. What the log says already is not done again; the
-    /// report has it.
+    /// Runs the campaign and logs the work done, piece by piece. Work that the log already has is not repeated, but the
+    /// report includes it.
     ///
     /// Errors: as [`Campaign::run`]; the log is another campaign's, or cannot be written.
     pub fn run_into(
@@ -85,7 +85,7 @@ impl Campaign {
             },
             |place, part| {
                 if let (Some(log), Kind::Runs(runs, crashes)) = (&mut log, &works[place].kind) {
-                    // What fails ends a piece.
+                    // A failure ends a piece.
                     let until = runs.start + part.executions;
                     log.append(Piece {
                         setting: self.settings[works[place].place].to_string(),
@@ -116,8 +116,8 @@ impl Campaign {
         Ok(report)
     }
 
-    /// What is to be done. Of runs a piece of each setting comes before the next piece of any, so that
-    /// settings that share a time come equally far.
+    /// The work to do. Of runs, one piece of each setting precedes the next piece of any, so settings that share a time
+    /// limit progress equally.
     fn works(&self, log: Option<&Log>) -> Vec<Work> {
         let mut works = Vec::new();
         match self.mode {

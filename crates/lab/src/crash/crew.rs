@@ -1,4 +1,4 @@
-//! Work that is divided among all processors, and how far it is.
+//! Work that is divided among all processors, and its progress.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,16 +12,15 @@ use firn_tools::figures::count;
 use super::error::CrashError;
 use super::ticker::Ticker;
 
-/// Name of the threads that explore: what panics there is found, and told as such.
+/// Name of the exploring threads: their panics are findings and are reported as such.
 pub const EXPLORER: &str = "crash explorer";
-/// How often the progress is told.
+/// Interval between reports of progress.
 const TELLING: Duration = Duration::from_millis(200);
 
-/// Does all works, in their order but several at a time, and hands each one's result to `take` as it
-/// comes. Past the deadline no further work is begun. Returns how many were done.
+/// Does all works, in order but several at a time, and passes each result to `take` as it comes. Past the deadline no
+/// further work is begun. Returns how many were done.
 ///
-/// Errors: the first of a work or of `take`, after the works that were under way; a thread cannot be
-/// started.
+/// Errors: the first error of a work or of `take`, after the works that were under way; a thread cannot be started.
 pub(super) fn do_all<W: Sync, R: Send>(
     works: &[W],
     deadline: Option<Instant>,
@@ -67,7 +66,7 @@ pub(super) fn do_all<W: Sync, R: Send>(
                 Err(RecvTimeoutError::Disconnected) => break Ok(done),
             };
             if let Err(error) = taken {
-                // The others end after what they are at.
+                // The other threads end after their current work.
                 next.store(works.len(), Relaxed);
                 break Err(error);
             }
@@ -76,12 +75,12 @@ pub(super) fn do_all<W: Sync, R: Send>(
     })
 }
 
-/// Tells a progress what the ticker counts.
+/// Reports the ticker's counts to a progress.
 struct Teller<'a> {
     ticker: &'a Ticker,
     progress: &'a mut dyn Progress,
     steps: u64,
-    /// When states were looked at last, and how many there were.
+    /// When states were last counted, and how many there were.
     last: (Instant, u64),
 }
 

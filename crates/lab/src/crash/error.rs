@@ -10,14 +10,14 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CrashError {
-    /// Nothing is called so.
+    /// There is no such name.
     #[error("there is no {what} `{name}`; choose from: {known}")]
     Unknown {
-        /// What kind of thing was named.
+        /// The kind of thing that was named.
         what: &'static str,
         /// The name.
         name: String,
-        /// The names there are.
+        /// The known names.
         known: String,
     },
     /// There is no such structure.
@@ -26,14 +26,14 @@ pub enum CrashError {
     /// A number is out of range.
     #[error("{what} must be {range}, not {found}")]
     Range {
-        /// What was given.
+        /// The parameter.
         what: &'static str,
-        /// What it may be.
+        /// Its range.
         range: String,
-        /// What it was.
+        /// The value found.
         found: String,
     },
-    /// An exploration did not come about.
+    /// An exploration could not be set up.
     #[error("{structure}: the pool cannot be explored: {what}")]
     Setup {
         /// The structure.
@@ -41,10 +41,10 @@ pub enum CrashError {
         /// What failed.
         what: String,
     },
-    /// What explores panicked, not what is explored.
+    /// The exploring code panicked, not the code that it explores.
     #[error("the explorer itself panicked; this is a bug of the laboratory")]
     Explorer,
-    /// A thread that explores could not be started.
+    /// An exploring thread could not be started.
     #[error("a thread cannot be started: {0}")]
     Thread(io::Error),
     /// A finding's file could not be read or written.
@@ -52,9 +52,9 @@ pub enum CrashError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// The system's own word.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is no finding of a campaign.
@@ -75,12 +75,12 @@ pub enum CrashError {
         /// What is wrong with it.
         what: String,
     },
-    /// A finding does not lead anywhere in this program.
+    /// In this program, the finding leads to no crash.
     #[error("{path}: {what}: the code has changed since this was found; run the campaign again")]
     Elsewhere {
         /// The file.
         path: PathBuf,
-        /// Where the way ends.
+        /// Where replaying it ends.
         what: String,
     },
 }

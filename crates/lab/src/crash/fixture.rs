@@ -1,9 +1,9 @@
-//! What every exploration starts from: a small pool with a structure whose objects lie far apart.
+//! The start of every exploration: a small pool with a structure whose objects lie far apart.
 //!
-//! Beside the structure lies a second one of the same kind, the *ballast*. While the structure is filled
-//! many elements come to the ballast, and all but one go again: the objects of both lie thinly in many
-//! pages, and two thin pages of a kind are what a cycle makes one of. Nobody touches the ballast
-//! afterwards; what is in it is checked after every crash.
+//! Beside the structure lies a second one of the same kind, the *ballast*. While the structure is filled, many elements
+//! are added to the ballast, and all but one are removed again. So the objects of both lie thinly in many pages, and a
+//! cycle merges two thin pages of a kind into one. The ballast never changes afterwards; its content is checked after
+//! every crash.
 
 use firn_crash::{Crash, CrashOptions, Image, LookupSizes, RelocateUnit};
 use firn_format::geometry::MIN_POOL_BYTES;
@@ -20,13 +20,13 @@ use super::setting::Setting;
 pub(crate) const ROOT: &str = "it";
 const BALLAST: &str = "ballast";
 
-/// Elements of the ballast. Those that come between two of the structure are more than a page holds.
+/// Elements of the ballast. More of them than fit a page come between two elements of the structure.
 const ELEMENTS: Key = 360;
 /// Elements of the ballast that stay.
 const LEFT: usize = 1;
 /// Elements of the ballast that a transaction inserts or removes.
 const TOGETHER: usize = 30;
-/// Bytes of a value of the setup and of short sequences. One length, so that a change is in place.
+/// Bytes of a value in the setup and in short sequences. One length, so that a change is in place.
 const VALUE_BYTES: usize = 24;
 
 /// The value that the operation of this number writes.
@@ -34,7 +34,7 @@ pub(crate) fn value(number: u8) -> Vec<u8> {
     vec![number; VALUE_BYTES]
 }
 
-/// Where an exploration starts.
+/// The start of an exploration.
 #[derive(Clone)]
 pub(crate) struct Fixture {
     pub(crate) under_test: &'static dyn UnderTest<Crash>,
@@ -49,11 +49,11 @@ pub(crate) struct Fixture {
 impl Fixture {
     /// Makes the pool of a setting for keys below `keys`.
     ///
-    /// Errors: the heap does not do without a crash what it should.
+    /// Errors: the heap fails even without a crash.
     pub(crate) fn new(setting: &Setting, keys: Key) -> Result<Self, CrashError> {
         let (under_test, scheme) = (setting.structure.under_test(), setting.scheme);
-        // The smallest pool there is: a chunk of objects, so that opening looks at little, and pages
-        // that a cycle frees are used again.
+        // The smallest possible pool: one chunk of objects, so that opening examines little, and pages that a cycle
+        // frees are used again.
         let medium = CrashOptions {
             capacity: MIN_POOL_BYTES.next_power_of_two(),
             relocate: scheme.relocates().then_some(RelocateUnit::Functional),
@@ -89,7 +89,7 @@ impl Fixture {
         self.options.clone()
     }
 
-    /// How this campaign collects: to the last page.
+    /// The options of this campaign's collections: they run to the last page.
     pub(crate) fn collect(&self) -> CollectOptions {
         CollectOptions {
             target: 1.0,
@@ -99,7 +99,7 @@ impl Fixture {
         }
     }
 
-    /// What the structure holds at first.
+    /// The structure's initial content.
     pub(crate) fn content(&self) -> Content {
         let (order, mut content) = (self.under_test.order(), Content::new());
         for &key in self.under_test.keys().present {
@@ -108,7 +108,7 @@ impl Fixture {
         content
     }
 
-    /// What the structure holds, if it and the ballast are sound and the ballast is as it was.
+    /// The structure's content, provided that it and the ballast are sound and the ballast is unchanged.
     pub(crate) fn read(&self, view: Reading<'_, Crash>) -> Result<Content, String> {
         let it = sound(self.under_test.read(view, ROOT), "the structure")?;
         let ballast = sound(self.under_test.read(view, BALLAST), "its neighbour")?;
@@ -138,7 +138,7 @@ fn pool_options(kind: PoolKind, lanes: usize) -> PoolOptions {
     }
 }
 
-/// Makes the pool. Returns what is left of the ballast.
+/// Makes the pool. Returns the remaining ballast.
 fn fill(
     under_test: &'static dyn UnderTest<Crash>,
     crash: &Crash,

@@ -1,8 +1,8 @@
-//! The log of injections: what was done, piece by piece, so that a campaign can be broken off, gone on
-//! with, and divided among machines.
+//! The log of injections: the work done, piece by piece, so that a campaign can be interrupted, continued, and divided
+//! among machines.
 //!
-//! A file of JSON, a line each: first which campaign it is, then the pieces. A line counts once its end is
-//! written; one that a break left unfinished is written over.
+//! The file has one JSON value per line: first the campaign, then the pieces. A line counts once its end is written; a
+//! line that an interruption left unfinished is overwritten.
 
 use core::cmp::Reverse;
 use core::ops::Range;
@@ -28,19 +28,19 @@ const FORMAT: &str = "injections of firn crash, 1";
 #[serde(deny_unknown_fields)]
 struct Head {
     format: String,
-    /// Of the code.
+    /// The commit of the code.
     commit: String,
     seed: u64,
     depth: u32,
     plant: Option<String>,
 }
 
-/// Some runs of one setting. They do not hold what follows from their numbers.
+/// Some runs of one setting, without the facts that follow from their numbers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Piece {
     pub(super) setting: String,
-    /// Number of the first run, and of the first behind the last.
+    /// Number of the first run, and of the first run after the last.
     pub(super) runs: (u64, u64),
     /// Crashes of each.
     pub(super) crashes: u32,
@@ -48,7 +48,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// Whether it has as many crashes of each run of another piece of the setting.
+    /// Whether it has as many crashes of each run in another piece of the setting.
     fn has(&self, other: &Self) -> bool {
         let all = self.runs.0 <= other.runs.0 && other.runs.1 <= self.runs.1;
         all && self.crashes >= other.crashes
@@ -64,10 +64,10 @@ pub struct Log {
 }
 
 impl Log {
-    /// The log of this campaign in the file, which is made if there is none.
+    /// Opens this campaign's log in the file, which is made if there is none.
     ///
-    /// Errors: the file cannot be read or written; it is something else, or the log of another campaign or
-    /// of another commit of the code.
+    /// Errors: the file cannot be read or written; it is no log, or the log of another campaign or of another commit of
+    /// the code.
     pub fn open(path: &Path, campaign: &Campaign) -> Result<Self, CrashError> {
         let head = Head {
             format: FORMAT.to_owned(),
@@ -100,7 +100,7 @@ impl Log {
         })
     }
 
-    /// Puts down a piece, for good: the system has it on return.
+    /// Appends a piece durably: the system has it on return.
     ///
     /// Errors: the file cannot be written.
     pub(super) fn append(&mut self, piece: Piece) -> Result<(), CrashError> {
@@ -111,7 +111,7 @@ impl Log {
         Ok(())
     }
 
-    /// Adds all that it says of these settings.
+    /// Adds all its pieces of these settings.
     pub(super) fn report(
         &self,
         settings: &[Setting],
@@ -121,7 +121,7 @@ impl Log {
         added.map_err(|what| wrong(&self.path, what))
     }
 
-    /// Those of the runs, in pieces, that it does not have with so many crashes.
+    /// The runs, in pieces, that the log does not have with this many crashes.
     pub(super) fn missing(
         &self,
         setting: &Setting,
@@ -152,10 +152,10 @@ impl Log {
     }
 }
 
-/// What several logs say together, of any machines and commits: each run of a setting and seed once.
+/// Combines several logs, of any machines and commits: each run of a setting and seed counts once.
 ///
-/// Errors: a file cannot be read, or is no log; two logs have the same runs in part; their campaigns differ
-/// in more than the commit.
+/// Errors: a file cannot be read, or is no log; two logs overlap in part of their runs; their campaigns differ in more
+/// than the commit.
 pub fn read_logs(paths: &[PathBuf]) -> Result<(CrashReport, Vec<String>), CrashError> {
     let mut commits: Vec<String> = Vec::new();
     let mut first: Option<Head> = None;
@@ -212,7 +212,7 @@ pub fn read_logs(paths: &[PathBuf]) -> Result<(CrashReport, Vec<String>), CrashE
 }
 
 impl CrashReport {
-    /// Takes in the pieces of these settings, each run once.
+    /// Adds the pieces of these settings, each run once.
     ///
     /// Errors: two pieces have some runs in common, and each has others.
     pub(super) fn add_pieces(

@@ -1,20 +1,20 @@
-//! A campaign of crashes: the real heap, its structures, its collector and its recovery on memory that
-//! loses power, in every combination that is asked for.
+//! A campaign of crashes: the real heap, its structures, its collector and its recovery on memory that loses power, in
+//! every selected combination.
 //!
-//! Either every crash of every short sequence is tried, with all that it may leave and again inside the
-//! recovery, or long random runs of several threads beside a collector are crashed at drawn moments
-//! (FFCCD section 7.1). What was acknowledged must be there afterwards, the operation in flight as a whole
-//! or not at all, and everything sound.
+//! Either every crash of every short sequence is tried, with every image it may leave, and again inside the recovery;
+//! or long random runs of several threads beside a collector are crashed at drawn moments (FFCCD section 7.1).
+//! Afterwards everything acknowledged must be there, the operation in flight as a whole or not at all, and everything
+//! must be sound.
 //!
 //! ```text
-//! campaign   what it is                               conduct    every setting, over all processors
-//! named      what command lines and findings name     report     what is told, and what replays it
-//! setting    what is crashed                          log        what was done, to go on with
-//! sequences  short sequences, crashed everywhere      op         what they are made of
-//! runs/      long random runs, crashed now and then   replay     findings as files, and run again
-//! fixture    the pool that everything starts from     oracle     what is asked after a crash
+//! campaign   its definition                           conduct    every setting, over all processors
+//! named      names on command lines and in findings   report     the report, and what replays findings
+//! setting    what is crashed                          log        the work done, to continue from
+//! sequences  short sequences, crashed everywhere      op         the operations of sequences
+//! runs/      long random runs, crashed now and then   replay     findings as files, and replaying them
+//! fixture    the pool where every exploration starts  oracle     the checks after a crash
 //! places     where objects are that move              crew       work for all processors
-//! ticker     how far they are
+//! ticker     its progress
 //! ```
 
 mod campaign;

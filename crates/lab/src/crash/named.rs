@@ -1,4 +1,4 @@
-//! What command lines and findings name: schemes, domains, ways to explore, steps.
+//! Names on command lines and in findings: schemes, domains, ways to explore, steps.
 
 use firn_crash::Exploration;
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
@@ -7,8 +7,8 @@ use firn_media::{Domain, Step};
 
 use super::error::CrashError;
 
-/// The schemes that keep what was committed on hardware that there is. Recovery with hardware that
-/// remembers looks at each line of each copy, and has fifty times the images: who wants that asks for it.
+/// The schemes that keep committed data on existing hardware. Recovery with hardware that remembers looks at each line
+/// of each copy, and has fifty times the images; the caller has to ask for it.
 pub fn stock_schemes() -> Vec<&'static Scheme> {
     let stock = SCHEMES
         .into_iter()
@@ -16,7 +16,7 @@ pub fn stock_schemes() -> Vec<&'static Scheme> {
     stock.collect()
 }
 
-/// The scheme of this name, those that lose commits included: on this medium nobody loses anything.
+/// The scheme of this name, including those that lose commits: on this medium no user loses anything.
 ///
 /// Errors: there is none.
 pub fn scheme(name: &str) -> Result<&'static Scheme, CrashError> {

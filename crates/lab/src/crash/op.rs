@@ -1,4 +1,4 @@
-//! The alphabet of short sequences, and how a note says what was done.
+//! The operations of short sequences, and how a note encodes the operations done.
 
 use firn_crash::Crash;
 use firn_heap::collector::scheme::Scheme;
@@ -8,22 +8,22 @@ use firn_workloads::under_test::{Content, Keys, UnderTest};
 use super::error::CrashError;
 use super::fixture::{Fixture, ROOT, value};
 
-/// One thing that a short sequence does.
+/// An operation of a short sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Op {
-    /// Insert one of three new keys, or change it if it is there by now.
+    /// Insert one of three new keys, or change it if it is there already.
     Insert(u8),
     /// Change the key that is there from the start.
     Update,
-    /// Remove it.
+    /// Remove that key.
     Remove,
-    /// Insert the first new key, and give up.
+    /// Insert the first new key, then abort.
     AbortInsert,
-    /// Remove the key that is there from the start, and give up.
+    /// Remove the key that is there from the start, then abort.
     AbortRemove,
-    /// Begin a cycle of the collector: mark, reclaim, plan, put the plan into force.
+    /// Begin a cycle of the collector: mark, reclaim, plan, activate the plan.
     Begin,
-    /// Have the collector move one object.
+    /// Let the collector move one object.
     Step,
     /// End the cycle: move the rest, heal every reference, free the emptied pages.
     Finish,
@@ -31,7 +31,7 @@ pub(super) enum Op {
 
 use Op::{AbortInsert, AbortRemove, Begin, Finish, Insert, Remove, Step, Update};
 
-/// Every operation, so that a note can name it by its place here.
+/// Every operation; a note names it by its index here.
 const ALL: [Op; 10] = [
     Insert(0),
     Insert(1),
@@ -57,7 +57,7 @@ const NAMES: [&str; ALL.len()] = [
     "finish",
 ];
 
-/// Operations of a sequence before the ones that are enumerated: a cycle has moved one object.
+/// Operations that precede the enumerated ones of some sequences: a cycle has moved one object.
 const UNDER_WAY: [Op; 2] = [Begin, Step];
 /// Operations of a note at most.
 pub(super) const MOST_IN_A_NOTE: usize = (u64::BITS / OP_BITS) as usize - 1;
@@ -91,7 +91,7 @@ impl Op {
         matches!(self, Begin | Step | Finish)
     }
 
-    /// What it does to the content, as the operation of this number.
+    /// Applies its effect to the content, as operation number `number`.
     fn apply(self, under_test: &dyn UnderTest<Crash>, content: &mut Content, number: u8) {
         let (order, keys) = (under_test.order(), under_test.keys());
         match self {
@@ -102,9 +102,9 @@ impl Op {
         }
     }
 
-    /// Does it, if it is the program's.
+    /// Runs it, if it is the program's.
     ///
-    /// Errors: it does not go as it should.
+    /// Errors: it fails.
     pub(super) fn run(
         self,
         fixture: &Fixture,
@@ -134,9 +134,8 @@ impl Op {
     }
 }
 
-/// Every sequence of so many operations of which each has something to do: steps and ends of the collector
-/// come within a cycle, beginnings outside one. With a scheme that moves, each also comes in a cycle that
-/// is under way.
+/// Every sequence of this many operations in which each has an effect: steps and ends of the collector come within a
+/// cycle, beginnings outside one. With a scheme that moves, each sequence also comes within a cycle that is under way.
 pub(super) fn sequences(ops: usize, scheme: &Scheme) -> Vec<Vec<Op>> {
     let openings: &[&[Op]] = match scheme.moves {
         true => &[&[], &UNDER_WAY],
@@ -162,7 +161,7 @@ fn has_use(op: Op, after: &[Op], scheme: &Scheme) -> bool {
     }
 }
 
-/// What was done until a moment: every operation that was begun, and whether the last one has returned.
+/// The operations up to a moment: all that were begun, and whether the last one has returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
     pub(super) begun: Vec<Op>,
@@ -170,7 +169,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// As a note, of which an oracle learns all.
+    /// Encoded as a note, from which an oracle learns everything.
     pub(super) fn note(&self) -> u64 {
         let ops = self
             .begun
@@ -209,7 +208,7 @@ impl History {
         words.join(", ")
     }
 
-    /// What may have happened: everything that was begun, and all but the last if that has not returned.
+    /// The possible outcomes: all operations that were begun, and all but the last if that has not returned.
     pub(super) fn outcomes(&self) -> impl Iterator<Item = &[Op]> {
         let all = self.begun.len();
         let least = all - usize::from(!self.returned && all > 0);
@@ -217,7 +216,7 @@ impl History {
     }
 }
 
-/// What the structure holds after `operations`.
+/// The structure's content after `ops`.
 pub(super) fn content_after(fixture: &Fixture, ops: &[Op]) -> Content {
     let mut content = fixture.content();
     for (number, op) in (1..).zip(ops) {

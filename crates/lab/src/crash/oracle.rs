@@ -1,4 +1,4 @@
-//! What is asked of a pool after a crash.
+//! The checks of a pool after a crash.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,16 +14,16 @@ use firn_workloads::under_test::Content;
 use super::fixture::Fixture;
 use super::places::Places;
 
-/// What lives in a pool.
+/// The live objects of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Living {
     pub(super) objects: u64,
-    /// Bytes of them as they were asked for.
+    /// Their bytes as requested.
     pub(super) bytes: u64,
 }
 
 impl Living {
-    /// What a pool's counters say, which are exact after a collection.
+    /// The counters of a pool, which are exact after a collection.
     pub(super) fn read(crash: &Crash) -> Self {
         let sum = |counter: Counter| {
             let word = counter.word() as u64 * WORD_BYTES;
@@ -36,7 +36,7 @@ impl Living {
         }
     }
 
-    /// Errors: another number lives than is needed.
+    /// Errors: another number of objects lives than is needed.
     pub(super) fn is_needed(self, needed: Self) -> Result<(), String> {
         match self == needed {
             true => Ok(()),
@@ -48,7 +48,7 @@ impl Living {
     }
 }
 
-/// A pool that a crash left, recovered.
+/// A recovered pool after a crash.
 pub(super) struct Survivor<'g> {
     fixture: &'g Fixture,
     pool: Pool<Crash>,
@@ -57,14 +57,14 @@ pub(super) struct Survivor<'g> {
 
 impl Drop for Survivor<'_> {
     fn drop(&mut self) {
-        // Nothing more is to be written: what is asked for was asked.
+        // No more writes are needed: the questions have been answered.
         self.pool.clone().abandon();
         self.session = None;
     }
 }
 
 impl<'g> Survivor<'g> {
-    /// Recovers what a crash left. The explorer crashes it until here.
+    /// Recovers a crashed pool. The explorer crashes it up to this point.
     pub(super) fn open(fixture: &'g Fixture, crash: Crash) -> Result<Self, String> {
         let pool = Pool::open(crash, &fixture.pool_options()).map_err(|e| e.to_string())?;
         pool.medium().end_of_recovery();
@@ -75,8 +75,8 @@ impl<'g> Survivor<'g> {
         })
     }
 
-    /// Whether what recovery has made of memory is new to the explorer, so that it is to be verified by
-    /// what `knows` identifies.
+    /// Whether recovery has left a memory that is new to the explorer, and so has to be verified, as identified by
+    /// `knows`.
     pub(super) fn goes_on(&self, knows: u64) -> bool {
         let mut all = DefaultHasher::new();
         (knows, self.pool.volatile_digest()).hash(&mut all);
@@ -87,7 +87,7 @@ impl<'g> Survivor<'g> {
         goes_on
     }
 
-    /// What the structure holds, if it, its neighbour and the pool are sound.
+    /// The structure's content, provided that it, its neighbour and the pool are sound.
     pub(super) fn content(&mut self, when: &str) -> Result<Content, String> {
         let fixture = self.fixture;
         let content = self
@@ -113,16 +113,16 @@ impl<'g> Survivor<'g> {
         Ok(true)
     }
 
-    /// Runs whole cycles until nothing more is to be won.
+    /// Runs whole cycles until nothing more can be gained.
     pub(super) fn collect(&mut self) -> Result<(), String> {
         let collected = self.pool.collect(&self.fixture.collect());
         collected.map(drop).map_err(said("collecting"))
     }
 
-    /// What lives: in a traced pool what can be reached, all else being reclaimed.
+    /// The live objects; in a traced pool the reachable ones, after all others are reclaimed.
     pub(super) fn living(&mut self) -> Result<Living, String> {
-        // A collection and the end of an interrupted cycle have marked already. A collection that moves
-        // nothing costs a fraction of a trace on this medium.
+        // A collection and the end of an interrupted cycle have already marked. A collection that moves nothing costs a
+        // fraction of a trace on this medium.
         if self.pool.needs_trace() {
             let reclaim = CollectOptions {
                 scheme: &NONE,
@@ -142,17 +142,17 @@ impl<'g> Survivor<'g> {
         self.pool.has_open_cycle()
     }
 
-    /// Where the objects of an interrupted cycle are, which is what media says. Nothing was touched yet.
+    /// The places of an interrupted cycle's objects, which must agree with media. No object has been touched yet.
     pub(super) fn places(&self) -> Result<Places, String> {
         Places::read(&self.pool).map_err(|e| format!("after recovery: {e}"))
     }
 
-    /// Whether the objects that were touched since are what they were there.
+    /// Whether the objects, touched since, still have the content that they had there.
     pub(super) fn keeps(&self, places: &Places) -> Result<(), String> {
         places.are_kept(&self.pool)
     }
 
-    /// Lets the program go on.
+    /// Lets the program continue.
     pub(super) fn session(&mut self) -> Result<&mut Session<Crash>, String> {
         let session = match self.session.take() {
             Some(session) => session,
@@ -166,8 +166,8 @@ fn said(when: &str) -> impl Fn(Error) -> String {
     move |error| format!("{when}: {error}")
 }
 
-/// Takes what was counted before the crash off the statistics page. It decides nothing; but collections
-/// add to it, and would tell images apart by it.
+/// Clears the event counts of the time before the crash from the statistics page. They decide nothing, but collections
+/// add to them, which would make images differ.
 fn forget_events(crash: &Crash) {
     let words = (FIRST_CLASS - FIRST_EVENT) as u64;
     let first = block_at(0) + FIRST_EVENT as u64 * WORD_BYTES;

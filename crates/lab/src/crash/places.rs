@@ -1,10 +1,10 @@
-//! FFCCD's second validation (section 7.1): where the objects of an interrupted cycle are is what media
-//! says, and each is at one place, with one content.
+//! FFCCD's second validation (section 7.1): the objects of an interrupted cycle are where media says, and each is at
+//! one place, with one content.
 //!
-//! The plan, the settled words and the marks of `relocate` are read from media here, not by the heap. As
-//! printed, nothing may name the destination of an object that was not moved; here recovery resumes a cycle
-//! and leaves such references, which lead to the object all the same (rule 8 of `docs/protocol.md`). So
-//! what is asked instead is that every object, once it was touched, is what it was at its one place.
+//! The plan, the settled words and the marks of `relocate` are read from media here, not by the heap. As printed,
+//! nothing may name the destination of an object that was not moved. Here recovery resumes a cycle and leaves such
+//! references, which still lead to the object (rule 8 of `docs/protocol.md`). So the check is instead that every
+//! object, once it was touched, has its former content at its one place.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ use firn_heap::collector::scheme::Scheme;
 use firn_media::{Hardware, Memory, Relocate};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 
-/// The plan that media says is in force.
+/// The plan that is active according to media.
 struct Plan {
     at: firn_format::geometry::Frame,
     header: PlanHeader,
@@ -32,7 +32,7 @@ impl Plan {
         let value = Seal::Phase.open_at(crash.load_u64(PHASE), PHASE)?;
         let at = match Phase::from_value(value, PHASE)? {
             Phase::Active(at) => at,
-            // Recovery ends a release.
+            // Recovery completes a release.
             Phase::Idle | Phase::Release(_) => return Ok(None),
         };
         let line = |at: VirtAddr| -> [u64; ENTRY_WORDS] {
@@ -83,7 +83,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Takes down where recovery found each object, before anything is touched, if that is what media says.
+    /// Records where recovery found each object, before anything is touched, provided that media agrees.
     pub(super) fn read(pool: &Pool<Crash>) -> Result<Self, String> {
         let crash = pool.medium();
         let plan = Plan::read(crash).map_err(|e| e.to_string())?;
@@ -110,8 +110,8 @@ impl Places {
         })
     }
 
-    /// Whether every object that is at its destination by now is what it was, but for references that name
-    /// destinations now. Nobody changed anything meanwhile.
+    /// Whether every object that is at its destination by now is unchanged, except for references that now name
+    /// destinations. Nothing else has changed objects meanwhile.
     pub(super) fn are_kept(&self, pool: &Pool<Crash>) -> Result<(), String> {
         let of_objects = self.objects.iter().map(|object| object.relocation);
         let forwarded: HashMap<VirtAddr, VirtAddr> =
@@ -153,7 +153,7 @@ impl Places {
 
 #[cfg(test)]
 impl Places {
-    /// Destination and settled word of an object that has moved, or has not.
+    /// Destination and settled word of an object that has moved, or of one that has not.
     pub(super) fn one(&self, crash: &Crash, moved: bool) -> Option<(VirtAddr, VirtAddr)> {
         let mut objects = self.objects.iter().map(|object| object.relocation);
         let it = objects.find(|object| object.moved == moved)?;
@@ -163,7 +163,7 @@ impl Places {
     }
 }
 
-/// Whether media and memory agree on every object, and no place is two objects'.
+/// Whether media and memory agree on every object, and no two objects share a place.
 fn agree(
     crash: &Crash,
     scheme: &Scheme,
@@ -201,7 +201,7 @@ fn agree(
     Ok(())
 }
 
-/// Whether every line of a copy is marked; recovery leaves none of which some are.
+/// Whether every line of a copy is marked; recovery leaves no copy with only some lines marked.
 fn has_arrived(crash: &Crash, to: VirtAddr, bytes: u64) -> Result<bool, String> {
     let lines = (to.line_start().0..(to + bytes).0).step_by(LINE_BYTES as usize);
     let unit: &dyn Relocate = crash.offers().expect();

@@ -1,4 +1,4 @@
-//! Findings as files, and run again.
+//! Findings as files, and replaying them.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -19,9 +19,9 @@ use super::sequences::{FEW_KEYS, Sequences};
 use super::setting::{self, Setting, pool_name};
 use super::ticker::Ticker;
 
-/// What the files are.
+/// The format of the files.
 const FORMAT: &str = "finding of firn crash, 1";
-/// Operations of a run that is run again at most.
+/// Operations of a replayed run at most.
 const MOST_OPERATIONS: u64 = 1_000_000;
 
 /// A finding's file.
@@ -32,14 +32,14 @@ struct File<F> {
     finding: F,
 }
 
-/// The part by which a file says what it is.
+/// The part that names a file's format.
 #[derive(Deserialize)]
 struct Format {
     format: String,
 }
 
 impl Finding {
-    /// Writes it to a file in the directory, made or replaced, whose name says what it is about.
+    /// Writes the finding to a file in the directory, made or replaced. The file's name says what the finding is about.
     ///
     /// Errors: the directory cannot be written.
     pub fn write(&self, directory: &Path) -> Result<PathBuf, CrashError> {
@@ -74,9 +74,9 @@ impl Finding {
         Ok(path)
     }
 
-    /// Reads one from a file.
+    /// Reads a finding from a file.
     ///
-    /// Errors: it cannot be read, or holds something else.
+    /// Errors: the file cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Self, CrashError> {
         let text = std::fs::read_to_string(path).map_err(|source| CrashError::File {
             path: path.to_path_buf(),
@@ -97,9 +97,9 @@ impl Finding {
     }
 }
 
-/// Runs a finding again, which was read from `path`. `Err` with what is wrong now, `Ok` if nothing is.
+/// Replays a finding that was read from `path`. `Err` with what is wrong now, `Ok` if nothing is.
 ///
-/// Errors: it names something that there is not, or a moment that its program does not come to.
+/// Errors: it names something unknown, or a moment that its program does not reach.
 pub fn replay(path: &Path, finding: &Finding) -> Result<Result<(), String>, CrashError> {
     let explorer = thread::Builder::new().name(EXPLORER.to_owned());
     let run = |finding: Finding| move || judge(&finding);
@@ -115,7 +115,7 @@ pub fn replay(path: &Path, finding: &Finding) -> Result<Result<(), String>, Cras
     judged.map_err(elsewhere)
 }
 
-/// What a finding's program and crash come to now; the inner error says that they lead nowhere.
+/// The result of a finding's program and crash now; the inner error says that they lead nowhere.
 fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashError> {
     let setting = Setting {
         structure: Structure::named(&finding.structure)?,

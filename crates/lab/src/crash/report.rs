@@ -1,4 +1,4 @@
-//! What a campaign tells.
+//! The report of a campaign.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::campaign::{Campaign, Mode};
 use super::op::Op;
 use super::setting::{Setting, pool_name};
 
-/// What a campaign did and found.
+/// The work and findings of a campaign.
 #[derive(Clone, Debug, Serialize)]
 pub struct CrashReport {
     /// Whether nothing was found.
@@ -19,7 +19,7 @@ pub struct CrashReport {
     pub exhaustive: Option<usize>,
     /// Crashes to be injected into the runs of each setting; none if sequences were explored.
     pub injections: Option<u64>,
-    /// What everything random follows from.
+    /// Seed of everything random.
     pub seed: u64,
     /// Crashes inside recovery.
     pub depth: u32,
@@ -27,15 +27,15 @@ pub struct CrashReport {
     pub plant: Option<&'static str>,
     /// The combinations, in their order.
     pub rows: Vec<Row>,
-    /// What went wrong, at most one of a combination.
+    /// The findings, at most one per combination.
     pub findings: Vec<Finding>,
     /// Combined hash of all executions, in hexadecimal digits: equal settings and seeds, equal hashes.
     pub hash: String,
     /// Crash states that were checked.
     pub states: u64,
-    /// Time that all of it took; of what a log had, nothing.
+    /// Total time, without the work taken from a log.
     pub seconds: f64,
-    /// Whether a limit of time left something undone.
+    /// Whether a time limit left work undone.
     pub cut: bool,
 }
 
@@ -54,17 +54,17 @@ pub struct Row {
     pub threads: usize,
     /// Sequences, or runs.
     pub executions: u64,
-    /// Runs with a whole cycle of the collector and a page that it released and the program used again.
+    /// Runs with a whole cycle of the collector, and with a page that it released and the program used again.
     pub whole_runs: u64,
-    /// Cycles of the collector, from the plan in force to the pages released.
+    /// Cycles of the collector, from the activation of the plan to the release of the pages.
     pub cycles: u64,
-    /// Pages that cycles released and that came to hold objects of the program again.
+    /// Pages that cycles released and that later held objects of the program again.
     pub reused: u64,
     /// Crashes that were injected.
     pub injections: u64,
     /// Distinct states that they left while objects were on the move.
     pub in_cycles: u64,
-    /// Crash states that were checked: one for all images in which the check reads the same.
+    /// Crash states that were checked: one for all images in which the check reads equal values.
     pub states: u64,
     /// Of them, those after a crash inside recovery.
     pub recovery_states: u64,
@@ -72,15 +72,15 @@ pub struct Row {
     pub images: u128,
     /// Whether every legal image was covered, up to the sequences and the depth.
     pub exhaustive: bool,
-    /// Time of processors that it took, added up: what else runs on the machine does not lengthen it.
+    /// Processor time, added up: other programs on the machine do not lengthen it.
     pub seconds: f64,
     /// Combined hash of its executions.
     pub hash: u64,
-    /// What went wrong.
+    /// The number of findings.
     pub findings: usize,
 }
 
-/// Something that went wrong, and what replays it.
+/// A fault, and the means to replay it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
@@ -99,26 +99,26 @@ pub struct Finding {
     pub depth: u32,
     /// The step that was left out.
     pub plant: Option<String>,
-    /// What the program did.
+    /// The program's operations.
     pub program: Program,
-    /// What was wrong.
+    /// The fault.
     pub message: String,
     /// The explorer's line: the execution and the crashes.
     pub replay: String,
 }
 
-/// What findings say nothing of that were written before there was a choice.
+/// The kind of pool in findings that were written before there was a choice.
 fn traced() -> String {
     pool_name(PoolKind::Traced).to_owned()
 }
 
-/// What a program did.
+/// The program of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
     /// These operations.
     Sequence(Vec<String>),
-    /// So many operations, of all threads, as the replay line's seed draws them.
+    /// This many operations, of all threads, drawn by the replay line's seed.
     Operations(u64),
 }
 
@@ -128,7 +128,7 @@ impl Program {
     }
 }
 
-/// What one part of a setting came to.
+/// The result of one part of a setting.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Part {
@@ -147,7 +147,7 @@ pub(super) struct Part {
     pub(super) found: Option<Found>,
 }
 
-/// What went wrong in a part.
+/// The fault found in a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Found {
@@ -157,7 +157,7 @@ pub(super) struct Found {
 }
 
 impl Part {
-    /// What a report says, whose first finding is about this program.
+    /// The result in a report whose first finding is about this program.
     pub(super) fn of(report: Report, program: Program) -> Self {
         Self {
             executions: report.executions,
@@ -182,7 +182,7 @@ impl Part {
 }
 
 impl Row {
-    /// That of a setting of which nothing is explored yet.
+    /// The row of a setting of which nothing is explored yet.
     pub(super) fn of(setting: &Setting) -> Self {
         Self {
             structure: setting.structure.name(),
@@ -206,7 +206,7 @@ impl Row {
         }
     }
 
-    /// Takes in what a part came to. The order of parts makes no difference.
+    /// Adds the result of a part. The order of parts makes no difference.
     fn add(&mut self, part: &Part) {
         self.executions += part.executions;
         self.whole_runs += part.whole_runs;
@@ -223,7 +223,7 @@ impl Row {
         self.findings += usize::from(part.found.is_some());
     }
 
-    /// Its hash, made different from that of other settings with the same executions.
+    /// The row's hash, made different from that of other settings with equal executions.
     fn hash_of_setting(&self) -> u64 {
         let names = [self.structure, self.scheme, self.domain, self.pool];
         let bytes = names.iter().flat_map(|name| name.bytes());
@@ -245,7 +245,7 @@ impl Row {
 }
 
 impl CrashReport {
-    /// That of a campaign of which nothing is explored yet.
+    /// The report of a campaign of which nothing is explored yet.
     pub(super) fn of(campaign: &Campaign, is_whole: bool) -> Self {
         let (exhaustive, injections) = match campaign.mode {
             Mode::Exhaustive(ops) => (Some(ops), None),
@@ -269,7 +269,7 @@ impl CrashReport {
         report
     }
 
-    /// Takes in a part of the setting at this place. Of each setting the first finding is told.
+    /// Adds a part of the setting at this place. Only the first finding of each setting is reported.
     pub(super) fn add(&mut self, place: usize, setting: &Setting, part: &Part) {
         let row = &mut self.rows[place];
         row.add(part);
@@ -304,7 +304,7 @@ impl CrashReport {
         self.rows.iter().map(|row| row.injections).sum()
     }
 
-    /// So many of something in a second of one processor.
+    /// A count per second of one processor.
     pub fn per_second(&self, count: u64) -> f64 {
         per_second(count, self.rows.iter().map(|row| row.seconds).sum())
     }

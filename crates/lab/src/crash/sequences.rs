@@ -1,4 +1,4 @@
-//! Every crash of short sequences: an exploration of everything.
+//! Every crash of short sequences: exhaustive exploration.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,11 +16,11 @@ use super::oracle::{Living, Survivor};
 use super::report::{Part, Program};
 use super::ticker::Ticker;
 
-/// Keys of short sequences are below.
+/// Keys of short sequences are below this.
 pub(super) const FEW_KEYS: Key = 6;
 
-/// Runs of the check on one sequence at most, after which images are drawn and the row is no longer exhaustive.
-/// Reached where hardware settles many large objects line by line: each line is there or not.
+/// Runs of the check on one sequence, after which images are drawn and the row is no longer exhaustive. This is reached
+/// where hardware settles many large objects line by line: each line is there or not.
 const MOST_STATES: u64 = 2_000_000;
 
 /// The exploration of some sequences on one fixture.
@@ -31,19 +31,19 @@ pub(super) struct Sequences<'a> {
     ticker: &'a Ticker,
     /// How images are tried.
     exploration: Exploration,
-    /// The sequence at hand.
+    /// The current sequence.
     now: RefCell<Vec<Op>>,
-    /// What lives after the program's operations of a sequence, counted once.
+    /// The live objects after the program's operations of a sequence, counted once.
     living: RefCell<HashMap<Vec<Op>, Living>>,
     /// By note.
     legal: RefCell<HashMap<u64, Rc<Legal>>>,
 }
 
-/// What a crash may leave.
+/// The states that a crash may leave.
 struct Legal {
-    /// The structure's content, and what lives with it.
+    /// The structure's content, and the live objects with it.
     outcomes: Vec<(Content, Living)>,
-    /// Identifies these.
+    /// Identifies the outcomes.
     digest: u64,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Sequences<'a> {
         }
     }
 
-    /// These sequences, with images tried in this way.
+    /// These sequences, with images tried by `exploration`.
     pub(super) fn tried(self, exploration: Exploration) -> Self {
         Self {
             exploration,
@@ -87,7 +87,7 @@ impl<'a> Sequences<'a> {
             &self.fixture.image,
             |crash| {
                 if let Err(what) = run(self.fixture, crash, &self.now.borrow()) {
-                    // What a workload cannot do it says by a panic.
+                    // A workload reports failures by panicking.
                     panic!("{what}");
                 }
             },
@@ -98,7 +98,7 @@ impl<'a> Sequences<'a> {
         )
     }
 
-    /// Crashes every sequence, one after the other, until something fails.
+    /// Crashes every sequence, one after the other, until one fails.
     pub(super) fn explore(&self, sequences: Vec<Vec<Op>>) -> Part {
         let explorer = self.explorer();
         let mut sequences = sequences.into_iter();
@@ -113,7 +113,7 @@ impl<'a> Sequences<'a> {
         Part::of(report, program)
     }
 
-    /// Runs again what a finding's line says of one sequence.
+    /// Replays a finding's line on one sequence.
     pub(super) fn replay(
         &self,
         sequence: Vec<Op>,
@@ -149,7 +149,7 @@ impl<'a> Sequences<'a> {
         }
     }
 
-    /// What a crash may leave of the history that a note says.
+    /// The states that a crash may leave of the history in a note.
     fn legal(&self, note: u64) -> Result<Rc<Legal>, String> {
         if let Some(known) = self.legal.borrow().get(&note) {
             return Ok(Rc::clone(known));
@@ -168,7 +168,7 @@ impl<'a> Sequences<'a> {
         Ok(legal)
     }
 
-    /// What lives after the operations where nothing crashes.
+    /// The live objects after the operations, without crashes.
     fn living_after(&self, ops: &[Op]) -> Result<Living, String> {
         let programs = ops.iter().copied().filter(|l| !l.is_collectors());
         let programs: Vec<Op> = programs.collect();
@@ -183,7 +183,7 @@ impl<'a> Sequences<'a> {
     }
 }
 
-/// Does a sequence and says so by notes.
+/// Runs a sequence and notes its progress.
 fn run(fixture: &Fixture, crash: &Crash, sequence: &[Op]) -> Result<(), String> {
     let failed = |e: firn_heap::Error| e.to_string();
     let pool = Pool::open(crash.clone(), &fixture.pool_options()).map_err(|e| e.to_string())?;
@@ -263,7 +263,7 @@ mod tests {
             let crash = Crash::from_image(&fixture.image, fixture.medium(None, 0));
             let objects = Statistics::read(&crash).unwrap().objects;
             let moved = moved(&fixture);
-            // Two of a kind at least, thin pages being emptied: the neighbour's and its own.
+            // At least two of a kind, as thin pages are emptied: the neighbour's and its own.
             assert!(moved >= 2, "{structure:?}: {moved} of {objects} objects");
         }
     }
@@ -292,8 +292,8 @@ mod tests {
         }
     }
 
-    /// What lazy exploration tells apart, and each image by itself, come to the same verdict on every
-    /// sequence that leaves few images. Returns on how many of them, and how many of these were wrong.
+    /// Lazy exploration and trying each image must give equal verdicts on every sequence that leaves few images.
+    /// Returns the number of such sequences, and how many of them were wrong.
     fn compare(structure: Structure, plant: Option<&'static Step>, images: u128) -> (u32, u32) {
         let (mut compared, mut wrong) = (0, 0);
         for domain in [Domain::Adr, Domain::Eadr, Domain::Process] {
@@ -341,12 +341,12 @@ mod tests {
         all
     }
 
-    /// With hardware, exploration that does not tell apart which lines of a copy reached persistence comes to the
+    /// With hardware, exploration that does not tell apart which lines of a copy reached persistence reaches the
     /// verdict of the one that does, at every depth.
     #[test]
     fn lines_that_are_completed_are_told_apart_in_vain() {
         let (mut joined, mut each, mut wrong) = (0, 0, 0);
-        // Those of which copies have few lines.
+        // Those whose copies have few lines.
         let structures = Structure::ALL.into_iter();
         let small =
             structures.filter(|structure| ["list", "avl", "map"].contains(&structure.name()));

@@ -1,4 +1,4 @@
-//! What is crashed: a structure under a scheme, in a kind of pool, in a domain, by so many threads.
+//! Settings: a structure under a scheme, in a kind of pool, in a domain, with a number of threads.
 
 use core::fmt;
 use core::str::FromStr;
@@ -22,7 +22,7 @@ pub struct Setting {
     pub domain: Domain,
     /// What decides which objects live.
     pub pool: PoolKind,
-    /// Threads of the program, beside which the collector works.
+    /// Threads of the program; the collector works beside them.
     pub threads: usize,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for Setting {
 impl FromStr for Setting {
     type Err = CrashError;
 
-    /// What [`Setting`] prints.
+    /// Parses what [`Setting`] prints.
     fn from_str(text: &str) -> Result<Self, CrashError> {
         let unknown = || CrashError::Unknown {
             what: "setting",
@@ -91,7 +91,7 @@ impl FromStr for Setting {
 
 const POOLS: [PoolKind; 2] = [PoolKind::Traced, PoolKind::Explicit];
 
-/// What a kind of pool is called on command lines and in reports.
+/// Name of a kind of pool on command lines and in reports.
 pub(super) const fn pool_name(kind: PoolKind) -> &'static str {
     match kind {
         PoolKind::Traced => "traced",
@@ -111,17 +111,17 @@ pub fn pool(name: &str) -> Result<PoolKind, CrashError> {
     })
 }
 
-/// The microbenchmarks of FFCCD's table 3 as structures of ours: linked list, AVL tree, red-black tree,
-/// string swap, B+ tree.
+/// The microbenchmarks of FFCCD's table 3 as structures of ours: linked list, AVL tree, red-black tree, string swap, B+
+/// tree.
 const MICROBENCHMARKS: [&str; 5] = ["list", "avl", "red_black", "strings", "inline_tree"];
-/// In the place of BzTree and FPTree, which several threads share.
+/// In place of BzTree and FPTree, which several threads share.
 const CONCURRENT: [&str; 2] = ["map", "hash"];
 const CONCURRENT_THREADS: [usize; 4] = [1, 2, 4, 8];
 /// The name of [`ffccd_7_1`].
 const FFCCD_7_1: &str = "ffccd-7.1";
 
-/// The settings of FFCCD, section 7.1, 26 of them: SFCCD and FFCCD, both corrected, on each microbenchmark
-/// with one thread and on each concurrent structure with 1, 2, 4 and 8, where the domain is ADR.
+/// The 26 settings of FFCCD, section 7.1: SFCCD and FFCCD, both corrected, on each microbenchmark with one thread and
+/// on each concurrent structure with 1, 2, 4 and 8, in the domain ADR.
 fn ffccd_7_1() -> Result<Vec<Setting>, CrashError> {
     let single = MICROBENCHMARKS.into_iter().map(|name| (name, 1));
     let shared = CONCURRENT
@@ -145,7 +145,7 @@ fn ffccd_7_1() -> Result<Vec<Setting>, CrashError> {
 
 /// The settings that a publication crashed, by its name and section.
 ///
-/// Errors: nothing is called so.
+/// Errors: there are none of this name.
 pub fn settings(name: &str) -> Result<Vec<Setting>, CrashError> {
     match name {
         FFCCD_7_1 => ffccd_7_1(),

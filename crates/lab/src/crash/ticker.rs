@@ -1,8 +1,8 @@
-//! How far the threads of a campaign are.
+//! The progress of a campaign's threads.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counts what was done, by all threads.
+/// Counts the work of all threads.
 #[derive(Debug, Default)]
 pub(super) struct Ticker {
     states: AtomicU64,
@@ -15,7 +15,7 @@ impl Ticker {
         self.states.fetch_add(1, Relaxed);
     }
 
-    /// So many sequences were crashed everywhere, or so many crashes injected.
+    /// This many sequences were crashed everywhere, or this many crashes injected.
     pub(super) fn step(&self, steps: u64) {
         self.steps.fetch_add(steps, Relaxed);
     }

@@ -14,10 +14,10 @@ use super::report::{DamageFinding, DamageReport, DamageRow};
 use super::sample::{Condition, Sample};
 use crate::crash::Structure;
 
-/// Name of the thread that works: what panics in it is a finding, and told as one.
+/// Name of the working thread: its panics are findings and are reported as such.
 pub const DAMAGER: &str = "firn-damage";
 
-/// Mutations that a pool gets at once at most, beside those of the corpus.
+/// Mutations applied to a pool at once at most, besides those of the corpus.
 const AT_ONCE: usize = 4;
 /// Bytes of the thread's stack.
 const STACK_BYTES: usize = 16 << 20;
@@ -25,9 +25,9 @@ const STACK_BYTES: usize = 16 << 20;
 /// When a campaign ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Until {
-    /// After so many pools.
+    /// After this many pools.
     Runs(u64),
-    /// After so much time.
+    /// After this much time.
     Time(Duration),
 }
 
@@ -38,13 +38,13 @@ pub struct DamageCampaign {
     pub structures: Vec<Structure>,
     /// When it ends.
     pub until: Until,
-    /// What everything random follows from. With [`Until::Runs`], equal seeds give equal campaigns.
+    /// Seed of everything random. With [`Until::Runs`], equal seeds give equal campaigns.
     pub seed: u64,
-    /// Where damage is read from and kept that led to an answer not seen before.
+    /// Folder of damage that led to answers not seen before: it is read from here and saved here.
     pub corpus: Option<PathBuf>,
 }
 
-/// What a campaign knows of one structure in one condition.
+/// A campaign's state for one structure in one condition.
 struct Fixture {
     sample: Sample,
     row: DamageRow,
@@ -69,7 +69,7 @@ impl Fixture {
         })
     }
 
-    /// Damage to try: new, or more than what is known.
+    /// Draws damage to try: new, or an extension of known damage.
     fn draw(&self, rng: &mut Rng) -> Vec<Mutation> {
         let known = rng.choice(&self.corpus).filter(|_| rng.bool());
         let mut mutations = known.cloned().unwrap_or_default();
@@ -77,7 +77,7 @@ impl Fixture {
             mutations.swap_remove(rng.usize(0..mutations.len()));
         }
         let wanted = mutations.len() + rng.usize(1..=AT_ONCE);
-        // What comes to nothing is drawn again, a few times.
+        // Damage without effect is drawn again, a few times.
         for _ in 0..4 * AT_ONCE {
             if mutations.len() < wanted {
                 mutations.extend(draw(&self.sample, rng));
@@ -87,12 +87,12 @@ impl Fixture {
     }
 }
 
-/// A failure without the numbers in it, so that one kind is told once.
+/// A failure without its numbers, so that each kind is reported once.
 fn kind(failure: &str) -> String {
     failure.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
-/// The least of the mutations, and of their words, that still `fails`.
+/// The smallest subset of the mutations, and of their words, that still `fails`.
 fn shrink(mut mutations: Vec<Mutation>, fails: impl Fn(&[Mutation]) -> bool) -> Vec<Mutation> {
     let mut at = 0;
     while at < mutations.len() {
@@ -123,9 +123,9 @@ fn shrink(mut mutations: Vec<Mutation>, fails: impl Fn(&[Mutation]) -> bool) -> 
 }
 
 impl DamageCampaign {
-    /// Runs it, on a thread of its own.
+    /// Runs the campaign, on a thread of its own.
     ///
-    /// Errors: a pool that nobody damaged could not be made; the corpus cannot be read or written.
+    /// Errors: an undamaged pool could not be made; the corpus cannot be read or written.
     pub fn run(&self) -> Result<DamageReport, DamageError> {
         let campaign = self.clone();
         on_thread(move || campaign.damage())
@@ -226,7 +226,7 @@ impl DamageCampaign {
     }
 }
 
-/// Reads a corpus: what is of these fixtures is damage to start from, whatever it leads to now. A new one is empty.
+/// Reads a corpus. The search starts from its damage to these fixtures, whatever the effect now. A new one is empty.
 fn load(directory: &Path, fixtures: &mut [Fixture]) -> Result<(), DamageError> {
     let failed = |source| DamageError::File {
         path: directory.to_path_buf(),
@@ -257,10 +257,9 @@ fn load(directory: &Path, fixtures: &mut [Fixture]) -> Result<(), DamageError> {
 }
 
 impl DamageFinding {
-    /// Damages the pool again in this way. `Err` with what must not be, `Ok` if nothing of that kind
-    /// happens.
+    /// Damages the pool again in this way. `Err` with the failure, `Ok` if there is none of that kind.
     ///
-    /// Errors: it names a structure that there is not.
+    /// Errors: it names an unknown structure.
     pub fn replay(&self) -> Result<Result<(), String>, DamageError> {
         let damage = self.clone();
         on_thread(move || {

@@ -33,9 +33,9 @@ pub enum DamageError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that failed.
         doing: &'static str,
-        /// The system's own word.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is no damage of a campaign.

@@ -1,5 +1,5 @@
-//! Damage that knows the format: fields of tables with their checksums repaired, so that what is behind the
-//! checksum is tried too.
+//! Damage that knows the format: fields of tables are changed and their checksums repaired, so that the code behind the
+//! checksum is tested too.
 
 use fastrand::Rng;
 use firn_crash::Image;
@@ -20,7 +20,7 @@ use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 use super::mutation::{Mutation, any, wrong};
 use super::sample::Sample;
 
-/// Draws damage to a table. It may come to nothing.
+/// Draws damage to a table. It may have no effect.
 pub(super) fn draw(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     match rng.u32(0..12) {
         0 => superblock(&sample.image, rng),
@@ -62,7 +62,7 @@ fn spoil(words: &mut [u64], rng: &mut Rng) {
     }
 }
 
-/// A field of a copy of the superblock, or of both.
+/// A field of one copy of the superblock, or of both.
 fn superblock(image: &Image, rng: &mut Rng) -> Option<Mutation> {
     let count = SUPERBLOCK_BYTES / WORD_BYTES;
     let at = *any(&SUPERBLOCKS, rng)?;
@@ -78,7 +78,7 @@ fn superblock(image: &Image, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::new("a field of the superblock", all))
 }
 
-/// A word that has its check in itself.
+/// A word that contains its own check.
 fn sealed(image: &Image, rng: &mut Rng) -> Mutation {
     let all = [
         (Seal::Watermark, WATERMARK),
@@ -117,7 +117,7 @@ fn record(image: &Image, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::new("a field of a type", stores(at, &of)))
 }
 
-/// A field of a log entry: of its header, of its first record or extent, or of anything behind.
+/// A field of a log entry: of its header, of its first record or extent, or of any later part.
 fn entry(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let &at = any(&sample.map.entries, rng)?;
     let of = words(&sample.image, at, ENTRY_HEADER_WORDS as u64);
@@ -141,7 +141,7 @@ fn entry(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::new("a field of a log entry", all))
 }
 
-/// What the checksum of an entry covers behind its header, and where it lies.
+/// The words that an entry's checksum covers after its header, and their addresses.
 fn covered(image: &Image, at: VirtAddr, header: &EntryHeader) -> (Vec<VirtAddr>, Vec<u64>) {
     let body = at + ENTRY_HEADER_WORDS as u64 * WORD_BYTES;
     let inline = match header.extents {
@@ -191,7 +191,7 @@ fn plan(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::new("a field of the plan", all))
 }
 
-/// What a frame is used for.
+/// The use of a frame.
 fn frame_word(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let frame = Frame::holding(*any(&sample.map.frames, rng)?);
     let frame = frame.plus(rng.u64(0..3));

@@ -1,4 +1,4 @@
-//! What is done with a damaged pool, and what is asked of it.
+//! Using a damaged pool, and judging the result.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,32 +15,31 @@ use super::sample::{Condition, KEYS, Sample};
 use super::undoing;
 use crate::crash::fixture::{Fixture, ROOT, value};
 
-/// Steps of the simulated medium that the use of one pool may take: many times what it takes when nothing is
-/// damaged.
+/// Steps of the simulated medium for the use of one pool: many times the steps for an undamaged one.
 const MAX_STEPS: u64 = 10_000_000;
-/// Time that it may take, for loops that do not touch the medium.
+/// Time for the use of one pool, for loops that do not touch the medium.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Findings of one check that are told apart.
+/// Findings of one check that are reported separately.
 const TOLD: usize = 4;
-/// References of an array that are followed, whose length may be anything.
+/// References followed in an array, whose length may be anything.
 const MOST: usize = 1000;
-/// Keys that are put in and taken out.
+/// Keys that are inserted and removed.
 const NEW: Key = KEYS - 1;
 const OLD: Key = 7;
-/// What the new key's value is.
+/// The number of the new key's value.
 const NUMBER: u8 = 201;
 
-/// How a pool was used.
+/// The result of using a pool.
 pub(super) struct Verdict {
-    /// What heap and structure answered, each once, without numbers.
+    /// The answers of heap and structure, each once, without numbers.
     pub(super) answers: BTreeSet<String>,
-    /// Whether everything was as if nothing had been damaged.
+    /// Whether everything was as in an undamaged pool.
     pub(super) unnoticed: bool,
-    /// What must not be.
+    /// The failure, if there was one.
     pub(super) failure: Option<String>,
 }
 
-/// What a thread that uses a pool tells.
+/// The report of a thread that uses a pool.
 #[derive(Default)]
 struct Told {
     answers: BTreeSet<String>,
@@ -65,7 +64,7 @@ impl Told {
     }
 }
 
-/// A text without its numbers: equal for one fault at two places.
+/// A text without its numbers: a fault gives equal texts at different places.
 fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     let mut in_number = false;
@@ -109,8 +108,8 @@ pub(super) fn judge(sample: &Sample, mutations: &[Mutation]) -> Verdict {
     }
 }
 
-/// Ends as a crash would when something panics: what is asked is whether the heap panics, not what closing
-/// makes of it then.
+/// On a panic, leaves the pool as a crash would: the question is whether the heap panics, not what closing would make
+/// of it then.
 struct Leaving(Pool<Crash>);
 
 impl Drop for Leaving {
@@ -144,7 +143,7 @@ fn use_pool(
     *shared.lock().unwrap_or_else(PoisonError::into_inner) = told;
 }
 
-/// What its own checks say of the pool and the structure: nothing, if both are sound.
+/// The findings of the checks of pool and structure: empty if both are sound.
 fn checks(
     fixture: &Fixture,
     pool: &Pool<Crash>,
@@ -179,7 +178,7 @@ fn use_open(fixture: &Fixture, pool: &Pool<Crash>, mut expected: Content, told: 
         return;
     };
     let first = checks(fixture, pool, &mut session, told);
-    // Whatever was done to it, nobody can tell: so it must be as good as new.
+    // If the damage cannot be noticed, the pool must be as good as new.
     let as_it_was = first.as_ref() == Some(&expected);
     let (under_test, order) = (fixture.under_test, fixture.under_test.order());
     for key in [OLD, NEW] {

@@ -1,18 +1,18 @@
 //! Damaged pools: is every one of them a clear error or a sound answer, in bounded time?
 //!
-//! Small real pools of every structure, closed, crashed with entries in their logs, in the middle of
-//! transactions with undo logs, or in the middle of a cycle of the collector, traced ones and explicit ones,
-//! are damaged, cut short too, and used: opened, checked, read, changed, collected, closed. Nothing may panic, reach beyond the medium or go on for ever; and a pool that its own checks call sound, whose
-//! content is as it was, must hold what is put in from then on. The medium is simulated, so that an address
-//! beyond it is a panic, and an endless loop one of too many steps.
+//! The campaign damages small real pools of every structure, traced and explicit ones: closed, or crashed with entries
+//! in their logs, in the middle of transactions with undo logs, or in the middle of a cycle of the collector. Some are
+//! cut short. Each is then used: opened, checked, read, changed, collected, closed. Nothing may panic, reach beyond the
+//! medium or go on for ever. A pool that its own checks call sound, with unchanged content, must hold later insertions.
+//! The medium is simulated: an address beyond it is a panic, and an endless loop is a panic after too many steps.
 //!
-//! What heap and structures answer guides the search: damage that leads to an answer not seen before is
-//! kept, and damaged further.
+//! The answers of heap and structures guide the search: damage that leads to an answer not seen before is kept, and
+//! damaged further.
 //!
 //! ```text
-//! sample     pools to damage, and what lies where       mutation   what is done to one
-//! fields     damage that has its checksum repaired      judge      what is done with one, and asked
-//! undoing    a pool with open undo logs, and their use  report     what is told, and what replays it
+//! sample     pools to damage, and their layout          mutation   the damage to one
+//! fields     damage that has its checksum repaired      judge      how a pool is used and judged
+//! undoing    a pool with open undo logs, and their use  report     the report, and what replays findings
 //! campaign   many runs, the corpus, the shrinker
 //! ```
 

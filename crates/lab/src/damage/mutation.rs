@@ -1,4 +1,4 @@
-//! What is done to a pool: words are stored that nobody of the heap stored, or its end is cut off.
+//! Damage to a pool: words are stored that the heap never stored, or the end is cut off.
 
 use fastrand::Rng;
 use firn_crash::{Crash, Image};
@@ -16,11 +16,11 @@ use super::sample::Sample;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutation {
-    /// What it is, for a reader.
+    /// A description for a reader.
     pub what: String,
-    /// Addresses, each with the word that is stored there.
+    /// Addresses, each with the word stored there.
     pub stores: Vec<(u64, u64)>,
-    /// Bytes that are left of the pool, before anything is stored.
+    /// Bytes of the pool that are left, before anything is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<u64>,
 }
@@ -38,13 +38,13 @@ impl Mutation {
         Self::new(what, vec![(at, word)])
     }
 
-    /// Whether it does nothing.
+    /// Whether it has no effect.
     pub(super) fn is_empty(&self) -> bool {
         self.stores.is_empty() && self.cut.is_none()
     }
 }
 
-/// Does all of it to a pool.
+/// Applies all of it to a pool.
 pub(super) fn apply<'m>(crash: &Crash, mutations: impl Iterator<Item = &'m Mutation> + Clone) {
     if let Some(cut) = mutations.clone().filter_map(|one| one.cut).min() {
         cut_off(crash, cut);
@@ -56,8 +56,8 @@ pub(super) fn apply<'m>(crash: &Crash, mutations: impl Iterator<Item = &'m Mutat
     }
 }
 
-/// Cuts the pool off behind so many bytes. The medium gives whole lines and the blocks of whole frames back:
-/// what is left of the last ones is put back.
+/// Cuts the pool off after `len` bytes. The medium gives back whole lines and the blocks of whole frames, so the
+/// remaining parts of the last ones are restored.
 fn cut_off(crash: &Crash, len: u64) {
     if len >= crash.len() {
         return;
@@ -78,7 +78,7 @@ pub(super) fn any<'i, T>(items: &'i [T], rng: &mut Rng) -> Option<&'i T> {
     rng.choice(items)
 }
 
-/// A word that is wrong in one of the ways in which words are.
+/// A word that is wrong in one of the usual ways.
 pub(super) fn wrong(word: u64, rng: &mut Rng) -> u64 {
     match rng.u32(0..9) {
         0 => 0,
@@ -91,7 +91,7 @@ pub(super) fn wrong(word: u64, rng: &mut Rng) -> u64 {
     }
 }
 
-/// Draws damage to a pool. It may come to nothing.
+/// Draws damage to a pool. It may have no effect.
 pub(super) fn draw(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     match rng.u32(0..21) {
         0..2 => word(sample, rng),
@@ -116,7 +116,7 @@ fn from_elsewhere(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::one("a word from elsewhere", at, word))
 }
 
-/// To another object, to the middle of one, to an object that refers to this one, or beyond the pool.
+/// Redirects a reference: to another object, the middle of one, an object that refers to this one, or beyond the pool.
 fn reference(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let &(at, old) = any(&sample.map.references, rng)?;
     let &(from, other) = any(&sample.map.references, rng)?;
@@ -145,8 +145,7 @@ fn stretch(
     words.map(move |offset| (to + offset, image.load_u64(from + offset)))
 }
 
-/// A pool that was cut short, at the end of a frame or anywhere, and says that it is as long as it is or as it
-/// was.
+/// A pool that was cut short, at the end of a frame or anywhere, and that claims its new or its former length.
 fn shorter(sample: &Sample, rng: &mut Rng) -> Mutation {
     let bytes = rng.u64(0..sample.image.len());
     let cut = match rng.u32(0..4) {
@@ -162,7 +161,7 @@ fn shorter(sample: &Sample, rng: &mut Rng) -> Mutation {
     }
 }
 
-/// A line is zero, or another one's.
+/// Zeroes a line, or replaces it by another.
 fn line(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let (to, from) = (
         any(&sample.map.words, rng)?.0,
@@ -177,7 +176,7 @@ fn line(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::new("a line from elsewhere", stores))
 }
 
-/// A frame is zero, or a part of it.
+/// Zeroes a frame, or a part of it.
 fn frame(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let &frame = any(&sample.map.frames, rng)?;
     let from = match rng.bool() {
@@ -195,7 +194,7 @@ fn frame(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     Some(Mutation::new("a zeroed frame", stores))
 }
 
-/// Two frames in each other's place, their words in the table with them or not.
+/// Swaps two frames, with or without their words in the table.
 fn swapped(sample: &Sample, rng: &mut Rng) -> Option<Mutation> {
     let (&one, &other) = (any(&sample.map.frames, rng)?, any(&sample.map.frames, rng)?);
     let image = &sample.image;

@@ -1,4 +1,4 @@
-//! What a campaign tells, and damage as files.
+//! The report of a campaign, and damage as files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,29 +8,29 @@ use super::error::DamageError;
 use super::mutation::Mutation;
 use super::sample::Condition;
 
-/// What the files are.
+/// The format of the files.
 const FORMAT: &str = "damage of firn damage, 1";
 
-/// What a campaign did and found.
+/// The work and findings of a campaign.
 #[derive(Clone, Debug, Serialize)]
 pub struct DamageReport {
     /// Whether nothing was found.
     pub ok: bool,
-    /// What everything random follows from.
+    /// Seed of everything random.
     pub seed: u64,
     /// Pools that were damaged and used.
     pub runs: u64,
-    /// Of them, those of which nobody could tell.
+    /// Those of them whose damage went unnoticed.
     pub unnoticed: u64,
-    /// Answers that were told apart.
+    /// Distinct answers.
     pub answers: usize,
     /// Damage that is kept because it led to a new answer.
     pub corpus: usize,
     /// Structures and conditions.
     pub rows: Vec<DamageRow>,
-    /// What must not be, one of a kind.
+    /// Failures, one of each kind.
     pub findings: Vec<DamageFinding>,
-    /// Time that all of it took.
+    /// Total time.
     pub seconds: f64,
 }
 
@@ -50,9 +50,9 @@ pub struct DamageRow {
     pub condition: Condition,
     /// Pools that were damaged and used.
     pub runs: u64,
-    /// Of them, those that nobody could tell from sound ones.
+    /// Those of them that could not be told from sound ones.
     pub unnoticed: u64,
-    /// Answers that were told apart.
+    /// Distinct answers.
     pub answers: usize,
     /// Failures, each kind once.
     pub findings: usize,
@@ -66,9 +66,9 @@ pub struct DamageFinding {
     pub structure: String,
     /// How its pool was left.
     pub condition: Condition,
-    /// What must not be; of the corpus, the answer that was new.
+    /// The failure; in the corpus, the new answer.
     pub message: String,
-    /// What was done to the pool, the least that leads there.
+    /// The damage to the pool, the least that leads there.
     pub mutations: Vec<Mutation>,
 }
 
@@ -105,9 +105,9 @@ impl DamageFinding {
         Ok(path)
     }
 
-    /// Reads one from a file.
+    /// Reads a finding from a file.
     ///
-    /// Errors: it cannot be read, or holds something else.
+    /// Errors: the file cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Self, DamageError> {
         let text = std::fs::read_to_string(path).map_err(|source| DamageError::File {
             path: path.to_path_buf(),

@@ -1,4 +1,4 @@
-//! Pools to damage, and what lies where in them.
+//! Pools to damage, and the layout of their content.
 
 use firn_crash::{Crash, CrashOptions, Image};
 use firn_format::geometry::{PHASE, STATISTICS};
@@ -35,11 +35,11 @@ pub enum Condition {
     Moving,
     /// Crashed in the middle of two transactions with undo logs.
     Undoing,
-    /// Crashed, with entries in its log, where allocation bits say what lives.
+    /// Crashed, with entries in its log, in a pool whose allocation bits decide which objects live.
     Explicit,
-    /// Crashed in the middle of a cycle of the collector, where allocation bits say what lives.
+    /// Crashed in the middle of a cycle of the collector, where allocation bits decide which objects live.
     ExplicitMoving,
-    /// Crashed in the middle of two transactions with undo logs, where allocation bits say what lives.
+    /// Crashed in the middle of two transactions with undo logs, where allocation bits decide which objects live.
     ExplicitUndoing,
 }
 
@@ -55,7 +55,7 @@ impl Condition {
         Self::ExplicitUndoing,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -68,7 +68,7 @@ impl Condition {
         }
     }
 
-    /// What says which objects live.
+    /// What decides which objects live.
     pub(super) const fn kind(self) -> PoolKind {
         match self {
             Self::Explicit | Self::ExplicitMoving | Self::ExplicitUndoing => PoolKind::Explicit,
@@ -87,18 +87,18 @@ pub(super) struct Sample {
     pub(super) condition: Condition,
     pub(super) fixture: Fixture,
     pub(super) image: Image,
-    /// What the structure holds.
+    /// The structure's content.
     pub(super) content: Content,
     pub(super) map: Map,
 }
 
-/// What lies where in a pool.
+/// The layout of a pool's content.
 pub(super) struct Map {
     /// Words that are not zero, without the statistics: address and content.
     pub(super) words: Vec<(VirtAddr, u64)>,
     /// Words that look like references into the pool.
     pub(super) references: Vec<(VirtAddr, RefWord)>,
-    /// Frames that hold something.
+    /// Frames with content.
     pub(super) frames: Vec<VirtAddr>,
     /// Entries of redo logs, and batches of undo logs.
     pub(super) entries: Vec<VirtAddr>,
@@ -146,9 +146,9 @@ impl Map {
 }
 
 impl Sample {
-    /// Makes one.
+    /// Makes a sample.
     ///
-    /// Errors: the heap does not do what it should with a pool that nobody damaged.
+    /// Errors: the heap fails on an undamaged pool.
     pub(super) fn new(structure: Structure, condition: Condition) -> Result<Self, DamageError> {
         let setting = Setting {
             structure,
@@ -180,7 +180,7 @@ impl Sample {
     }
 }
 
-/// Fills the structure, and leaves the pool in its condition. Returns what the structure holds.
+/// Fills the structure, and leaves the pool in its condition. Returns the structure's content.
 fn use_it(fixture: &Fixture, crash: &Crash, condition: Condition) -> Result<Content, String> {
     let pool = Pool::open(crash.clone(), &fixture.pool_options()).map_err(|e| e.to_string())?;
     use_pool(fixture, pool, condition).map_err(|e| e.to_string())

@@ -1,5 +1,4 @@
-//! Undo logs: a pool that a crash left with open ones, what lies in them, and their use in a pool that was
-//! damaged.
+//! Undo logs: a pool that a crash left with open ones, their content, and their use in a damaged pool.
 
 use firn_crash::{Crash, Image};
 use firn_format::geometry::Frame;
@@ -13,7 +12,7 @@ use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 use super::sample::Map;
 use crate::crash::fixture::Fixture;
 
-/// The root of what is allocated beside the structure.
+/// The root of the objects allocated beside the structure.
 const RAW: &str = "raw";
 /// Bytes of an object that are changed.
 const CHANGED: u64 = 48;
@@ -29,8 +28,8 @@ fn open(fixture: &Fixture, crash: &Crash) -> Result<Pool<Crash>, OpenError> {
     Pool::open(crash.clone(), &options)
 }
 
-/// The pool as a crash leaves it when two sessions have changed what their logs can bring back: the roots and
-/// all objects of two pages, whose log lies outside its lane, and a few objects elsewhere.
+/// The pool as a crash leaves it after two sessions have made changes that their logs can undo: the roots and all
+/// objects of two pages, whose log lies outside its lane, and a few objects elsewhere.
 pub(super) fn leave(
     fixture: &Fixture,
     crash: &Crash,

@@ -8,13 +8,13 @@ use super::{Comparison, Side};
 use crate::kill::KillReport;
 use crate::{Spread, Table};
 
-/// What the pictures show.
+/// The caption of the pictures.
 pub(super) const CAPTION: &str = "Each small square is a page, each block of squares 2 MiB. Pale \
     pages waste what dark ones use. Before: most entries were deleted at random, and nothing was \
     moved. After: two threads wrote beside the collector, children were killed in the middle of \
     compactions, as many entries were deleted again, and a last collection compacted what is left.";
 
-/// What the demo did and found, in two sentences.
+/// The demo's work and findings, in two sentences.
 pub fn summary(report: &DemoReport) -> String {
     let kills = report.indexing.kills + report.compactions.kills;
     let found = match (report.all_lost().count(), report.all_findings().count()) {

@@ -1,8 +1,7 @@
-//! What the collector costs: the same work on two copies of a pool, on one of them with a collector.
+//! The cost of the collector: equal work on two copies of a pool, on one of them with a collector.
 //!
-//! Each copy has always been treated in the same way, so that a pool that was compacted does not stand
-//! in for one that was not. Blocks of work alternate; a block is one flood and one ebb of the entries,
-//! the same operations on both copies.
+//! Each copy is always treated in the same way, so a compacted pool never stands in for one that was not compacted.
+//! Blocks of work alternate; a block is one flood and one ebb of the entries, with equal operations on both copies.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,17 +24,17 @@ pub struct Comparison {
     pub blocks: usize,
     /// Reads before each transaction.
     pub reads_a_transaction: usize,
-    /// Processors that the machine has for all threads.
+    /// Processors of the machine, for all threads.
     pub processors: usize,
-    /// Ratio on 2 MiB pages at which the collector begins, and at which it ends.
+    /// Ratio on 2 MiB pages at which the collector begins.
     pub trigger: f64,
-    /// See `trigger`.
+    /// Ratio at which it ends.
     pub target: f64,
     /// The copy without a collector.
     pub without: Side,
     /// The copy with one.
     pub with: Side,
-    /// What the collector did meanwhile.
+    /// The collector's work meanwhile.
     pub collector: CollectorWork,
 }
 
@@ -50,13 +49,13 @@ pub struct Side {
     pub longest_transaction_ms: f64,
     /// Entries that were compared at the end.
     pub compared: u64,
-    /// What is not as it was written.
+    /// Entries that are not as they were written.
     pub lost: Vec<String>,
     /// The pool at the end.
     pub standing: Standing,
 }
 
-/// A copy of the pool, and what must be in it.
+/// A copy of the pool, and its expected content.
 struct Lane<'a> {
     path: &'a Path,
     ledger: &'a mut Ledger,
@@ -65,10 +64,10 @@ struct Lane<'a> {
     work: CollectorWork,
 }
 
-/// Lets the writers of the ledger work on the closed pool in `path` with a collector, and on a copy of
-/// it in `twin` without one, for about `time`, at least a block each. The copy stays behind.
+/// Lets the writers of the ledger work on the closed pool in `path` with a collector, and on a copy of it in `twin`
+/// without one, for about `time`, at least a block each. The copy stays.
 ///
-/// Errors: the copy cannot be made, a pool cannot be written, a writer reads what was not written.
+/// Errors: the copy cannot be made, a pool cannot be written, a writer reads an entry that was not written.
 pub(super) fn compare(
     path: &Path,
     twin: &Path,
@@ -101,7 +100,7 @@ pub(super) fn compare(
     })
 }
 
-/// Works on both in turn, each first every other time.
+/// Works on both in turn; which is first alternates.
 fn alternate(
     lanes: &mut [Lane<'_>; 2],
     time: Duration,
@@ -152,7 +151,7 @@ impl<'a> Lane<'a> {
         Ok(store.close()?)
     }
 
-    /// Compares what is in the pool with what was written.
+    /// Compares the pool with what was written.
     fn finish(&mut self) -> Result<Side, LabError> {
         let mut store = Store::open_untraced(self.path, &StoreOptions::default())?;
         let verified = self.ledger.verify_settled(&mut store)?;

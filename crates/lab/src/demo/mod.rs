@@ -1,10 +1,10 @@
-//! The main job: indexes a file tree in a pool on disk, fragments the pool, defragments it while
-//! threads work on it, is killed all the time, and loses nothing.
+//! The main job: indexes a file tree in a pool on disk, fragments the pool, and defragments it while threads work on
+//! it. It is killed all the time, and loses nothing.
 //!
 //! ```text
 //! place      where the files go                   measure  what the collector costs
-//! page       the page that shows it               report   what is told
-//! figures    the same as tables
+//! page       the page that shows it               report   the report
+//! figures    the report as tables
 //! ```
 
 mod figures;
@@ -41,22 +41,22 @@ const TREE_LIMITS: TreeLimits = TreeLimits {
     paths: 100_000,
     time: Duration::from_secs(4),
 };
-/// Bytes of values by which small trees come to a pool in which there is something to see, and what
-/// they are longer by for it at most.
+/// Bytes of values that make a small tree's pool large enough to show something, and the most bytes by which each value
+/// is lengthened for it.
 const CONTENT_BYTES: usize = 32 << 20;
 const MOST_PAYLOAD_BYTES: usize = 4 << 10;
 /// Shares of the time after which the tree is indexed, the collector measured, the last child killed.
 const INDEXED: f64 = 0.27;
 const MEASURED: f64 = 0.66;
 const KILLED: f64 = 0.97;
-/// One of so many kills comes while the tree is indexed, the others in the middle of compactions.
+/// One in this many kills comes while the tree is indexed, the others in the middle of compactions.
 const INDEXING_SHARE: u64 = 3;
 /// Pause of the children's collector between the steps of a cycle.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Ratio at which the last collection is content.
+/// Target ratio of the last collection.
 const TARGET: f64 = 1.05;
 
-/// What the demo is told.
+/// Instructions for the demo.
 #[derive(Clone, Debug)]
 pub struct DemoPlan {
     /// The tree to index.
@@ -67,18 +67,18 @@ pub struct DemoPlan {
     pub page: PathBuf,
     /// The program that writes when it is called as the demo's child.
     pub program: PathBuf,
-    /// Time that it takes, about.
+    /// Approximate duration.
     pub time: Duration,
     /// Kills: some while the tree is indexed, most in the middle of compactions.
     pub kills: u64,
-    /// Decides the moments of the kills, and what the writers do.
+    /// Seed of the moments of the kills, and of the writers' operations.
     pub seed: u64,
 }
 
-/// Runs the demo. `tell` is told each step as it begins.
+/// Runs the demo. `tell` is called with each step as it begins.
 ///
-/// Errors: the tree cannot be read or is empty, the page cannot be written; see [`crate::kill::run`].
-/// What is lost is part of the report.
+/// Errors: the tree cannot be read or is empty, the page cannot be written; see [`crate::kill::run`]. Losses are part
+/// of the report.
 pub fn run(
     plan: &DemoPlan,
     progress: &mut dyn Progress,
@@ -144,7 +144,7 @@ fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-/// Bytes that values are longer by at most, half of it on average.
+/// Most bytes by which values are lengthened; half of it on average.
 fn payload_bytes(paths: usize) -> usize {
     (2 * CONTENT_BYTES / paths).min(MOST_PAYLOAD_BYTES)
 }
@@ -160,7 +160,7 @@ struct Demo<'a> {
 }
 
 impl Demo<'_> {
-    /// Time that is left until the share of all of it is over.
+    /// Time left until this share of the total is over.
     fn left(&self, share: f64) -> Duration {
         let until = self.plan.time.mul_f64(share);
         until.saturating_sub(self.start.elapsed())
@@ -198,7 +198,7 @@ impl Demo<'_> {
             self.place.pool().display(),
         ));
         let killed = self.kill(kills, INDEXED, Vec::new())?;
-        // Children that died young may have left something to do.
+        // Children that died young may have left work to do.
         let store = self.open()?;
         self.progress.begin("indexing the rest", None);
         let pool = self.place.pool();
@@ -223,7 +223,7 @@ impl Demo<'_> {
         Ok(deleted)
     }
 
-    /// Measures what the collector costs.
+    /// Measures the cost of the collector.
     fn measure(&mut self) -> Result<Comparison, LabError> {
         (self.tell)("two threads read and write, without the collector and with it, in turn");
         let (pool, twin, time) = (self.place.pool(), self.place.twin(), self.left(MEASURED));
@@ -241,7 +241,7 @@ impl Demo<'_> {
         self.kill(kills, KILLED, Collecting::every_way(PAUSE))
     }
 
-    /// Leaves as many entries as at first, collects for the last time, and compares.
+    /// Deletes most entries once more, collects for the last time, and compares.
     fn pack(&mut self) -> Result<(DefragReport, Verified), LabError> {
         (self.tell)(
             "deleting most again, packing what is left, giving free space back to the disk",

@@ -1,4 +1,4 @@
-//! The page that shows what the demo did: one HTML file that needs no other.
+//! The page about the demo: one HTML file that needs no other.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -13,16 +13,16 @@ use super::{DemoReport, figures};
 use crate::LabError;
 use crate::html::{DOCTYPE, Kind, Page};
 
-/// The page's file, which goes again if nothing comes to be written.
+/// The page's file, which is removed again if nothing is written.
 pub(super) struct PageFile {
     path: PathBuf,
     is_new: bool,
 }
 
 impl PageFile {
-    /// Makes the file, or opens it as it is: what cannot be written is told before the work.
+    /// Makes the file, or opens it as it is, so that a page that cannot be written is reported before the work.
     ///
-    /// Errors: nowhere to write, or the file holds something that is no page.
+    /// Errors: nowhere to write, or the file holds something other than a page.
     pub(super) fn make(path: &Path) -> Result<Self, LabError> {
         let is_new = !path.exists();
         open(path).map_err(|source| LabError::Page {
@@ -39,7 +39,7 @@ impl PageFile {
         &self.path
     }
 
-    /// Writes the page, with pictures of what the pages held before and after.
+    /// Writes the page, with pictures of the pages before and after.
     pub(super) fn write(
         mut self,
         report: &DemoReport,
@@ -54,7 +54,7 @@ impl PageFile {
     }
 }
 
-/// Makes a file, or looks whether the one that is there is empty or a page.
+/// Makes a file, or checks that the existing one is empty or a page.
 fn open(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
@@ -73,7 +73,7 @@ fn open(path: &Path) -> io::Result<()> {
 impl Drop for PageFile {
     fn drop(&mut self) {
         if self.is_new {
-            // An empty page that stays does no harm.
+            // An empty page that is left behind does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
     }

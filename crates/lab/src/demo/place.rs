@@ -1,4 +1,4 @@
-//! Where the demo's files go: on disk, where there is one.
+//! The paths of the demo's files: on a disk, if there is one.
 
 use std::path::{Path, PathBuf};
 use std::process;
@@ -8,12 +8,12 @@ use firn_tools::ToolError;
 
 use crate::LabError;
 
-/// What the names of temporary directories begin with, in front of the process's number.
+/// Prefix of the names of temporary directories; the process's number follows.
 const PREFIX: &str = "firn-demo-";
-/// Where Cargo puts what it builds.
+/// Cargo's build directory.
 const TARGET: &str = "target";
 
-/// The files of a demo. Those that nobody asked to keep go with this value.
+/// The files of a demo. Those that the user did not ask to keep are removed with this value.
 #[derive(Debug)]
 pub struct Place {
     pool: PathBuf,
@@ -28,7 +28,7 @@ impl Place {
     /// Errors: a pool that should be new exists; no directory can be written.
     pub fn choose(asked: Option<&Path>) -> Result<Self, LabError> {
         if let Some(pool) = asked {
-            // Fails for what exists, and says so, before any work is done.
+            // Fails if the file exists, and reports so before any work is done.
             drop(Mapped::create(pool, 0, &MappedOptions::default())?);
             let beside = |ending| {
                 let mut name = pool.as_os_str().to_owned();
@@ -61,21 +61,21 @@ impl Place {
         &self.entries
     }
 
-    /// Where a copy of the pool goes.
+    /// The path for a copy of the pool.
     pub fn twin(&self) -> &Path {
         &self.twin
     }
 
     /// Removes the copy of the pool.
     pub fn remove_twin(&self) {
-        // What cannot be removed goes with this value, or is left to the next demo.
+        // If it cannot be removed, it goes with this value, or is left to the next demo.
         let _ = std::fs::remove_file(&self.twin);
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What cannot be removed is left to the next demo.
+        // If it cannot be removed, it is left to the next demo.
         if let Some(folder) = &self.temporary {
             let _ = std::fs::remove_dir_all(folder);
         } else {
@@ -105,7 +105,7 @@ fn temporary_folder() -> Result<PathBuf, ToolError> {
     }
     let chosen = made.swap_remove(on_disk.unwrap_or(0));
     for other in made {
-        // Empty; one that stays is left to the next demo.
+        // It is empty; if it stays, it is left to the next demo.
         let _ = std::fs::remove_dir(other);
     }
     Ok(chosen)
@@ -123,7 +123,7 @@ fn candidates() -> Vec<PathBuf> {
     target.into_iter().chain(usual).collect()
 }
 
-/// Removes what demos left that were killed themselves.
+/// Removes the directories of demos that were killed themselves.
 fn remove_abandoned(parent: &Path) {
     let Ok(listing) = std::fs::read_dir(parent) else {
         return;
@@ -138,10 +138,10 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// Whether what lies there does; nothing where no pool can be made.
+/// Whether files there outlive a power failure; `None` where no pool can be made.
 fn outlives_power(folder: &Path) -> Option<bool> {
     let probe = folder.join("probe");
-    // Never named, it goes at once.
+    // It never has a name, so it vanishes at once.
     Mapped::create(&probe, 0, &MappedOptions::default())
         .ok()
         .map(|medium| medium.backing().outlives_power())

@@ -1,4 +1,4 @@
-//! What the demo tells.
+//! The report of the demo.
 
 use firn_tools::{CheckReport, DefragReport, Standing, Stat};
 use serde::Serialize;
@@ -6,14 +6,14 @@ use serde::Serialize;
 use super::Comparison;
 use crate::kill::KillReport;
 
-/// What the demo did and found.
+/// The demo's work and findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct DemoReport {
     /// Whether nothing is lost and the pool is sound.
     pub ok: bool,
     /// The tree that was indexed.
     pub tree: String,
-    /// The pool's file, where it was kept.
+    /// The pool's file, if it was kept.
     pub pool: Option<String>,
     /// The page.
     pub page: String,
@@ -21,25 +21,25 @@ pub struct DemoReport {
     pub paths: u64,
     /// Whether the tree holds more than that.
     pub cut: bool,
-    /// Bytes by which values are longer than a path's size, at most.
+    /// Most bytes by which values are longer than a path's size.
     pub payload_bytes: usize,
-    /// Time that all of it took.
+    /// Total time.
     pub seconds: f64,
-    /// The kills while the tree was indexed, and what came of them.
+    /// The kills while the tree was indexed, and their results.
     pub indexing: KillReport,
     /// Entries that were deleted then, at random.
     pub deleted: u64,
-    /// The pool with the holes that they left.
+    /// The pool with the holes that this left.
     pub fragmented: Standing,
     /// Two threads at work, without a collector and with one.
     pub comparison: Comparison,
-    /// The kills in the middle of compactions, and what came of them.
+    /// The kills in the middle of compactions, and their results.
     pub compactions: KillReport,
     /// The last collection, after as many entries were deleted again.
     pub defrag: DefragReport,
     /// Entries that were compared after it.
     pub compared: u64,
-    /// What is not as it was written then.
+    /// Entries that were then not as they were written.
     pub lost: Vec<String>,
     /// The last check.
     pub check: CheckReport,
@@ -48,7 +48,7 @@ pub struct DemoReport {
 }
 
 impl DemoReport {
-    /// Everything that is lost.
+    /// Every loss.
     pub fn all_lost(&self) -> impl Iterator<Item = &String> {
         let sides = [&self.comparison.without, &self.comparison.with];
         let kills = [&self.indexing, &self.compactions];

@@ -1,20 +1,20 @@
-//! Pages of HTML that need no other file: what all of them begin with, their parts, and their end.
+//! HTML pages that need no other file: their common beginning, their parts, and their end.
 
 use std::fmt::Write as _;
 
 use crate::Table;
 
-/// What every page begins with.
+/// The beginning of every page.
 pub(crate) const DOCTYPE: &str = "<!doctype html>";
 const STYLE: &str = include_str!("style.css");
 const TAIL: &str = "</main></body></html>\n";
 
-/// What a table is.
+/// The kind of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Names and figures.
     Figures,
-    /// Names and figures, and words in the last column.
+    /// Names and figures, with words in the last column.
     Reasons,
 }
 
@@ -55,7 +55,7 @@ impl Page {
         self.line(format_args!("<p>{}</p>", escaped(text)));
     }
 
-    /// A picture, and what stands below it.
+    /// A picture and its caption.
     pub(crate) fn picture(&mut self, svg: &str, caption: &str) {
         self.line(format_args!("<figure>\n{svg}"));
         if !caption.is_empty() {
@@ -101,7 +101,7 @@ impl Page {
     }
 }
 
-/// Text as HTML: names of files may hold anything.
+/// Escapes text for HTML: names of files may hold any character.
 fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for letter in text.chars() {

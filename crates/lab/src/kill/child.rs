@@ -14,7 +14,7 @@ use super::record::encode;
 use crate::LabError;
 use crate::writers::{Input, Script, Tide, WRITERS, Writer, together};
 
-/// What a child is told.
+/// Instructions for a child.
 #[derive(Clone, Debug)]
 pub struct WriterPlan {
     /// The pool, which exists.
@@ -23,9 +23,9 @@ pub struct WriterPlan {
     pub entries: PathBuf,
     /// Number of this life, from 1.
     pub life: u64,
-    /// Decides what the writers do.
+    /// Seed of the writers' operations.
     pub seed: u64,
-    /// Bytes that values are longer by, at most.
+    /// Most bytes by which values are lengthened.
     pub payload_bytes: usize,
     /// Which writers have not yet filled their maps.
     pub filling: [bool; WRITERS],
@@ -50,10 +50,10 @@ impl WriterPlan {
     }
 }
 
-/// Writes to the pool until killed, and acknowledges each committed operation on standard output
-/// before the next begins. A pool that a crash left untraced is traced meanwhile.
+/// Writes to the pool until killed, and acknowledges each committed operation on standard output before the next
+/// begins. A pool that a crash left untraced is traced meanwhile.
 ///
-/// Errors: the pool cannot be opened or written, the parent is gone. Returns early only then.
+/// Errors: the pool cannot be opened or written, the parent is gone. It returns only on errors.
 pub fn write(plan: &WriterPlan) -> Result<(), LabError> {
     let input = Input {
         entries: entries::read(&plan.entries)?,

@@ -19,7 +19,7 @@ pub struct Collecting {
     pub scheme: &'static Scheme,
     /// Which pages count.
     pub pages: PageSize,
-    /// Pause between the steps of a cycle: long, so that most kills fall into one.
+    /// Pause between the steps of a cycle: long, so that most kills fall into a cycle.
     pub pause: Duration,
 }
 
@@ -39,12 +39,12 @@ impl Collecting {
         ways.collect()
     }
 
-    /// How long a cycle is open, about.
+    /// Approximate time for which a cycle is open.
     pub(super) fn cycle_time(&self) -> Duration {
         self.pause * STEPS as u32
     }
 
-    /// As densely as it goes.
+    /// Options that pack as densely as possible.
     pub(super) fn options(&self) -> CollectOptions {
         CollectOptions {
             target: 1.0,
@@ -55,7 +55,7 @@ impl Collecting {
     }
 }
 
-/// Collects until `stop`. What a crash left untraced the first collection marks.
+/// Collects until `stop`. In a pool that a crash left untraced, the first collection marks.
 pub(super) fn collect_until(
     pool: &Pool<Mapped>,
     how: &Collecting,

@@ -1,4 +1,4 @@
-//! Looks out for the moment at which a child that collects has objects on the move.
+//! Watches for the moment at which a collecting child has objects on the move.
 
 use std::path::Path;
 use std::thread;
@@ -12,12 +12,12 @@ use firn_media::Memory;
 
 use crate::LabError;
 
-/// Pause between two looks: short beside a step of the child's collector.
+/// Pause between two polls: short compared with a step of the child's collector.
 const BETWEEN: Duration = Duration::from_micros(300);
 
-/// Waits until the pool's collector has a cycle open, or for `limit`.
+/// Waits until the pool's collector has a cycle open, but at most for `limit`.
 ///
-/// Errors: the pool cannot be looked at.
+/// Errors: the pool cannot be examined.
 pub(super) fn wait_for_cycle(pool: &Path, limit: Duration) -> Result<(), LabError> {
     let (begin, medium) = (Instant::now(), Mapped::peek(pool)?);
     while !has_open_cycle(&medium) && begin.elapsed() < limit {
@@ -26,7 +26,7 @@ pub(super) fn wait_for_cycle(pool: &Path, limit: Duration) -> Result<(), LabErro
     Ok(())
 }
 
-/// What cannot be read is no cycle: opening the pool will say what it is.
+/// An unreadable phase counts as no cycle: opening the pool will report the fault.
 fn has_open_cycle(medium: &Mapped) -> bool {
     let value = Seal::Phase.open_at(medium.load_u64(PHASE), PHASE);
     let phase = value.and_then(|value| Phase::from_value(value, PHASE));

@@ -3,9 +3,9 @@
 //!
 //! A child process writes from several threads, each with a session and a map of its own
 //! ([`crate::writers`]). After each commit, and before it begins the next operation, a thread
-//! *acknowledges* the operation through a pipe: what is in the pipe was committed. The parent, who reads
-//! the pipe to its end after the kill, knows each map's content to the byte, and which one operation may
-//! have been in flight.
+//! *acknowledges* the operation through a pipe: every operation in the pipe was committed. The parent
+//! reads the pipe to its end after the kill, and so knows each map's content to the byte, and which one
+//! operation may have been in flight.
 //!
 //! With a [`Collecting`] a third thread of the child moves objects meanwhile, the writers read too, and
 //! their entries come and go in tides, so that there is always something to collect.
@@ -13,8 +13,8 @@
 //! ```text
 //! runner     the parent                           victim   the child, as the parent sees it
 //! child      what the child does                  record   an acknowledgement's bytes
-//! collector  the child's third thread             entries  what is written, handed over in a file
-//! lookout    waits for a good moment              report   what is told
+//! collector  the child's third thread             entries  the writers' input, passed in a file
+//! lookout    waits for a good moment              report   the report
 //! ```
 
 mod child;

@@ -1,4 +1,4 @@
-//! An acknowledgement's bytes. The system passes so few through a pipe in one piece.
+//! An acknowledgement's bytes. They are few enough for the system to pass them through a pipe in one piece.
 //!
 //! ```text
 //! writer u8, deed u8, zero u16, index u32, stamp u64, little endian
@@ -22,7 +22,7 @@ pub(crate) fn encode(operation: Operation) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// The operation, if these bytes are one.
+/// The operation that these bytes encode, if they are one.
 pub(crate) fn decode(record: &[u8; RECORD_BYTES]) -> Option<Operation> {
     Some(Operation {
         writer: record[0].into(),

@@ -1,18 +1,18 @@
-//! What a run of kills tells.
+//! The report of a run of kills.
 
 use serde::Serialize;
 
 use crate::Spread;
 use crate::writers::Deed;
 
-/// What a run of kills did and found.
+/// The work and findings of a run of kills.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct KillReport {
     /// Children that were killed.
     pub kills: u64,
-    /// Of them, those that were killed before their first operation.
+    /// Those of them that were killed before their first operation.
     pub killed_while_opening: u64,
-    /// Of them, those that left a cycle of the collector open.
+    /// Those of them that left a cycle of the collector open.
     pub killed_while_collecting: u64,
     /// Operations that were acknowledged, each a transaction.
     pub acknowledged: Operations,
@@ -22,15 +22,15 @@ pub struct KillReport {
     pub operations_per_second: f64,
     /// Operations that were committed and not yet acknowledged when the kill came.
     pub in_flight: u64,
-    /// Time from opening the file to the first insert that is committed.
+    /// Time from opening the file to the first committed insert.
     pub reopen_ms: Spread,
-    /// Time of a trace, where the parent made it.
+    /// Time of a trace, if the parent made it.
     pub trace_ms: Spread,
     /// Entries that were compared, over all reopenings.
     pub compared: u64,
-    /// What was acknowledged and is not there, or not as it was.
+    /// Acknowledged entries that are absent, or not as they were written.
     pub lost: Vec<String>,
-    /// What the checker found.
+    /// The checker's findings.
     pub findings: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct Operations {
     pub inserts: u64,
     /// Keys that got another value.
     pub updates: u64,
-    /// Keys that went.
+    /// Keys that were removed.
     pub deletes: u64,
 }
 
@@ -54,7 +54,7 @@ impl Operations {
         }
     }
 
-    /// All together.
+    /// The total.
     pub fn total(&self) -> u64 {
         self.inserts + self.updates + self.deletes
     }

@@ -19,36 +19,35 @@ use super::{REOPENED, entries};
 use crate::writers::{Ledger, Operation, Script, Tide};
 use crate::{LabError, Spread};
 
-/// One of so many children is killed at a moment counted from its start, not from its first
-/// operation: in the middle of its opening, often.
+/// One in this many children is killed at a moment counted from its start, not from its first operation: often in the
+/// middle of its opening.
 const EARLY_SHARE: u64 = 8;
-/// One of so many children that collect is killed at any moment; the others when a cycle is open.
+/// One in this many collecting children is killed at any moment; the others while a cycle is open.
 const BLIND_SHARE: u64 = 4;
-/// How long a child is given to open a cycle.
+/// Time given to a child to open a cycle.
 const LOOKOUT: Duration = Duration::from_millis(300);
-/// One of so many times the parent leaves the pool as a crash would, untraced, and the child traces
-/// while it writes.
+/// One in this many times the parent leaves the pool as a crash would, untraced, and the child traces while it writes.
 const ABANDON_SHARE: u64 = 3;
 /// The shortest mean life of a child.
 const MIN_LIFE: Duration = Duration::from_millis(4);
-/// How long a child may take to its first operation.
+/// Time given to a child for its first operation.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const SIGKILL: i32 = 9;
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug)]
 pub struct KillPlan {
     /// The program that writes when it is called with `demo-writer` and a [`super::WriterPlan`].
     pub program: PathBuf,
     /// The pool: made if it is not there.
     pub pool: PathBuf,
-    /// Where the entries are put for the child.
+    /// The file of entries for the child.
     pub entries_file: PathBuf,
     /// Kills.
     pub kills: u64,
-    /// Time that all of it takes, about.
+    /// Approximate duration.
     pub time: Duration,
-    /// How the children collect, one after the other in turn; none if they do not.
+    /// How the children collect, in turn; empty if they do not.
     pub collecting: Vec<Collecting>,
 }
 
@@ -60,16 +59,16 @@ struct Runner<'a> {
     report: KillReport,
     reopenings: Vec<Duration>,
     traces: Vec<Duration>,
-    /// What a round takes besides the child's life.
+    /// Time of a round besides the child's life.
     overhead: Duration,
     writing: Duration,
 }
 
-/// Starts a child, kills it, opens the pool and compares it with the ledger, as often as the plan says.
-/// The ledger's seed decides the moments of the kills.
+/// Starts a child, kills it, opens the pool and compares it with the ledger, as often as the plan says. The ledger's
+/// seed decides the moments of the kills.
 ///
-/// Errors: the pool is in use or cannot be opened, a child ended by itself. What is lost is no error
-/// but part of the report; the run ends with it.
+/// Errors: the pool is in use or cannot be opened, a child ended by itself. A loss is no error but part of the report;
+/// it ends the run.
 pub fn run(
     plan: &KillPlan,
     ledger: &mut Ledger,
@@ -113,13 +112,13 @@ fn reopened() -> StoreOptions {
 }
 
 impl KillPlan {
-    /// How the child that is killed next collects.
+    /// How the next child to be killed collects.
     fn collecting_at(&self, kill: u64) -> Option<&Collecting> {
         let turn = kill.checked_rem(self.collecting.len() as u64)?;
         self.collecting.get(turn as usize)
     }
 
-    /// The program with its arguments for one life of the child.
+    /// The program, with its arguments for one life of the child.
     fn writer(&self, kill: u64, life: u64, ledger: &Ledger) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("demo-writer");
@@ -149,7 +148,7 @@ impl KillPlan {
 }
 
 impl Runner<'_> {
-    /// One life of the child and what comes after it, which together should take `mean`.
+    /// One life of the child and the work after it, which together should take `mean`.
     fn round(&mut self, kill: u64, mean: Duration) -> Result<(), LabError> {
         let start = Instant::now();
         let mean_life = mean.saturating_sub(self.overhead).max(MIN_LIFE);
@@ -198,7 +197,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Lets the scripts know what was acknowledged.
+    /// Tells the scripts which operations were acknowledged.
     fn acknowledge(&mut self, kill: u64, bytes: &[u8]) {
         let scripts = self.ledger.scripts_mut();
         let (records, rest) = bytes.as_chunks::<RECORD_BYTES>();
@@ -248,7 +247,7 @@ impl Runner<'_> {
         Ok(store.close()?)
     }
 
-    /// Tells what lives: by a trace, or every other time by a collection, if the children collect.
+    /// Completes open work: by a trace or, if the children collect, every other time by a collection.
     fn end_what_is_open(&mut self, store: &Store, kill: u64) -> Result<(), ToolError> {
         let pool = store.pool();
         let ended = match self.plan.collecting_at(kill) {

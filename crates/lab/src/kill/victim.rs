@@ -1,4 +1,4 @@
-//! A child that is to be killed, and what it acknowledged until then.
+//! A child that is to be killed, and the operations that it acknowledged until then.
 
 use std::io::Read;
 use std::process::{Child, ChildStdout, ExitStatus};
@@ -13,7 +13,7 @@ pub(super) struct Victim {
     first: mpsc::Receiver<()>,
 }
 
-/// What a child left.
+/// The remains of a child.
 pub(super) struct End {
     pub(super) acknowledged: Vec<u8>,
     pub(super) status: ExitStatus,
@@ -41,7 +41,7 @@ impl Victim {
     /// Kills the child and reads the pipe to its end.
     pub(super) fn kill(mut self) -> End {
         let moment = Instant::now();
-        // Fails only for a child that has ended, whose status says so.
+        // Fails only if the child has ended; its status says so.
         let _ = self.child.kill();
         let status = self.child.wait().unwrap_or_default();
         let reader = self.reader.take().map(JoinHandle::join);
@@ -61,7 +61,7 @@ impl Drop for Victim {
     }
 }
 
-/// Reads to the end; returns what was read, and when the first of it came.
+/// Reads to the end. Returns the bytes, and the time of the first of them.
 fn read_all(mut pipe: ChildStdout, tell_first: &mpsc::Sender<()>) -> (Vec<u8>, Option<Instant>) {
     const STEP: usize = 64 << 10;
     let (mut bytes, mut first, mut piece) = (Vec::new(), None, vec![0; STEP]);
@@ -71,7 +71,7 @@ fn read_all(mut pipe: ChildStdout, tell_first: &mpsc::Sender<()>) -> (Vec<u8>, O
             Ok(read) => {
                 if first.is_none() {
                     first = Some(Instant::now());
-                    // Nobody waits for an early victim.
+                    // If the victim was early, there is no waiting receiver.
                     let _ = tell_first.send(());
                 }
                 bytes.extend_from_slice(&piece[..read]);

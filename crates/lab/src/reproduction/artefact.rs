@@ -1,32 +1,32 @@
-//! Something that a paper prints, and ours beside it.
+//! A figure, table or section of a paper, with our results beside it.
 
 use serde::Serialize;
 
 use super::bars::Chart;
 use crate::Table;
 
-/// Something that a paper prints, and ours beside it.
+/// A figure, table or section of a paper, with our results beside it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Artefact {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is.
+    /// Its title.
     pub title: String,
-    /// What is compared.
+    /// The comparisons.
     pub rows: Vec<Row>,
-    /// What else was counted.
+    /// Other counts.
     #[serde(skip)]
     pub tables: Vec<Table>,
-    /// What stands below it.
+    /// Notes below it.
     pub notes: Vec<String>,
     #[serde(skip)]
     pub(super) chart: Option<Chart>,
 }
 
-/// How far ours may be off before the page says why.
+/// How far our value may be off before the page gives a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bar {
-    /// Fifteen parts of a hundred of what is printed.
+    /// Fifteen percent of the printed value.
     Reduction,
     /// Two percentage points.
     Overhead,
@@ -39,17 +39,17 @@ pub(super) enum Bar {
 /// A figure, printed and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What it is of.
+    /// The quantity.
     pub what: String,
     /// As printed.
     pub published: Option<f64>,
     /// Ours.
     pub ours: f64,
-    /// Of both.
+    /// The unit of both.
     pub unit: &'static str,
-    /// Whether ours is as close as is asked for; nothing is, of what the paper does not print.
+    /// Whether ours is close enough; none for a value that the paper does not print.
     pub close: Option<bool>,
-    /// Where it is not, why.
+    /// The reason, if it is not.
     pub reason: &'static str,
 }
 
@@ -81,7 +81,7 @@ impl Row {
     }
 }
 
-/// Of a hundred.
+/// A part of the whole, in percent.
 pub(super) fn percent(part: f64, whole: f64) -> f64 {
     if whole == 0.0 {
         0.0
@@ -90,13 +90,13 @@ pub(super) fn percent(part: f64, whole: f64) -> f64 {
     }
 }
 
-/// How much less `now` is than `before`, of a hundred.
+/// How much less `now` is than `before`, in percent.
 pub(super) fn reduction(before: f64, now: f64) -> f64 {
     percent(before - now, before)
 }
 
 impl Artefact {
-    /// What is compared, as a table.
+    /// The comparisons, as a table.
     pub fn table(&self) -> Table {
         let head = ["", "published", "ours", "deviation", "close", "why not"];
         Table {

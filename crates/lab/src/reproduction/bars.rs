@@ -3,7 +3,7 @@
 use svg::Document;
 use svg::node::element::{Line, Rectangle, Text, Title};
 
-/// Bars in groups, each of the same parts.
+/// Groups of bars; every bar has the same parts.
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
     pub(super) title: String,
@@ -15,11 +15,11 @@ pub(super) struct Chart {
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub(super) name: String,
-    /// Each bar's name, and how high its parts are, from below.
+    /// Each bar's name, and the heights of its parts, from below.
     pub(super) bars: Vec<(String, Vec<f64>)>,
 }
 
-/// Colours that those tell apart as well who see few (Okabe and Ito).
+/// Colours that colour-blind readers can tell apart (Okabe and Ito).
 const COLOURS: [&str; 6] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
 ];

@@ -1,4 +1,4 @@
-//! Why nothing was reproduced.
+//! Why the reproduction failed.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use firn_machine::description::DescriptionError;
 use crate::crash::CrashError;
 use crate::simulation::SimulationError;
 
-/// Why nothing was reproduced.
+/// Why the reproduction failed.
 #[derive(thiserror::Error, Debug)]
 #[non_exhaustive]
 pub enum ReproductionError {
@@ -16,7 +16,7 @@ pub enum ReproductionError {
     Artefact {
         /// What was asked for.
         name: String,
-        /// Those there are.
+        /// The known names.
         known: String,
     },
     /// There is no such scale.
@@ -25,28 +25,28 @@ pub enum ReproductionError {
         /// What was asked for.
         name: String,
     },
-    /// The machine cannot be.
+    /// The machine's description is invalid.
     #[error(transparent)]
     Description(#[from] DescriptionError),
     /// A run failed.
     #[error("{run}: {source}")]
     Run {
-        /// Which.
+        /// The run.
         run: String,
-        /// Why.
+        /// The cause.
         source: Box<SimulationError>,
     },
-    /// A file of the directory.
+    /// A file of the directory could not be used.
     #[error("{path}: {what}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The action that failed.
         what: &'static str,
-        /// Why it could not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A line of the outcomes is none.
+    /// A line of the outcomes does not parse.
     #[error("{path}, line {line} is not an outcome: {reason}; remove the file to start anew")]
     Outcome {
         /// The file.
@@ -56,10 +56,10 @@ pub enum ReproductionError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Nothing could be crashed.
+    /// A crash campaign failed to run.
     #[error(transparent)]
     Crash(#[from] CrashError),
-    /// A thread of the runner's ended by a panic.
+    /// A thread of the runner panicked.
     #[error("a simulating thread panicked")]
     Runner,
 }

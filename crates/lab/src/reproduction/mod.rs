@@ -1,13 +1,13 @@
-//! Papers' figures and tables again, on the simulated machine: published, ours, the deviation, and why. A paper is a
-//! folder beside `ffccd`.
+//! Papers' figures and tables, reproduced on the simulated machine: published, ours, the deviation, and why. Each paper
+//! is a folder, like `ffccd`.
 //!
 //! ```text
 //! ffccd/      FFCCD: what is run and crashed for it, its figures and tables
 //! scale       how large runs are, and the machine's caches
-//! run         a run that figures are made of
-//! outcome     what is kept of it
+//! run         a run from which figures are made
+//! outcome     its recorded outcome
 //! runner      does the runs that a directory lacks, on all processors
-//! artefact    a figure or a table: what is printed, and ours beside it
+//! artefact    a figure or a table as printed, with ours beside it
 //! bars        stacked bars as SVG
 //! page        one HTML page that needs no other file
 //! ```
@@ -37,11 +37,11 @@ pub use error::ReproductionError;
 pub use ffccd::FFCCD;
 pub use scale::Scale;
 
-/// A paper of which something is reproduced.
+/// A paper that is reproduced in part.
 pub struct Paper {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it calls its own work.
+    /// Its title.
     pub title: &'static str,
     /// Names of its figures and tables.
     pub artefacts: &'static [&'static str],
@@ -70,34 +70,34 @@ impl fmt::Debug for Paper {
     }
 }
 
-/// What is reproduced.
+/// What to reproduce.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
-    /// Of which paper.
+    /// The paper.
     pub paper: &'static Paper,
     /// Names of artefacts; all if empty.
     pub only: Vec<String>,
     /// How large runs are.
     pub scale: Scale,
-    /// Where outcomes and the page go.
+    /// The directory for outcomes and the page.
     pub out: PathBuf,
-    /// What everything random follows from.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
-/// What was reproduced.
+/// The result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reproduced {
-    /// Of which paper.
+    /// The paper.
     #[serde(skip)]
     pub paper: &'static Paper,
-    /// The commit of the checkout in which runs were done; commits, if their outcomes were gathered over several.
+    /// The commit of the checkout in which the runs were done; several, if outcomes come from several.
     pub commit: String,
-    /// What was run for which artefact.
+    /// The runs of each artefact.
     pub matrix: Vec<String>,
     /// The machine.
     pub machine: String,
-    /// Digest of its description, as it was run.
+    /// Digest of its description, as it was used.
     pub digest: String,
     /// How large runs were.
     pub scale: &'static str,
@@ -105,7 +105,7 @@ pub struct Reproduced {
     pub objects: u64,
     /// The seed.
     pub seed: u64,
-    /// Runs that artefacts are made of, and how many of them were done now.
+    /// Runs from which artefacts are made, and how many of them were done now.
     pub runs: (usize, usize),
     /// In the paper's order.
     pub artefacts: Vec<Artefact>,
@@ -114,9 +114,9 @@ pub struct Reproduced {
 }
 
 impl Reproduction {
-    /// Does the runs that are missing, and writes the page.
+    /// Does the missing runs, and writes the page.
     ///
-    /// Errors: no such artefact; a run fails; the directory cannot be written. Outcomes that are there stay there.
+    /// Errors: no such artefact; a run fails; the directory cannot be written. Existing outcomes stay.
     pub fn run(&self, progress: &mut dyn Progress) -> Result<Reproduced, ReproductionError> {
         let reproduced = (self.paper.reproduce)(self, progress)?;
         page::write(&reproduced)?;
@@ -124,7 +124,7 @@ impl Reproduction {
     }
 }
 
-/// Commits that outcomes of these runs are from, the checkout's own if nothing was run.
+/// The commits of these runs' outcomes; the checkout's own if nothing was run.
 fn commits(outcomes: &Outcomes, runs: &[Run]) -> String {
     let of_runs = runs.iter().filter_map(|run| outcomes.get(&run.key));
     let mut commits: Vec<String> = of_runs.map(|outcome| outcome.commit.clone()).collect();

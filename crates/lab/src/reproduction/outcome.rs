@@ -1,13 +1,13 @@
-//! What is kept of a run.
+//! The recorded outcome of a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::simulation::{Simulation, Spent};
 
-/// A run's outcome: of the three phases that follow the first inserts (FFCCD, section 6).
+/// A run's outcome, over the three phases that follow the first inserts (FFCCD, section 6).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
-    /// Which run.
+    /// The run's key.
     pub(super) key: String,
     /// Digest of the machine.
     pub(super) digest: String,
@@ -17,16 +17,16 @@ pub(super) struct Outcome {
     pub(super) cycles: u64,
     /// Instructions of all cores.
     pub(super) instructions: u64,
-    /// Of them, cycles of the collector.
+    /// The cycles of the collector among them.
     pub(super) spent: Spent,
     /// Fences.
     pub(super) fences: u64,
     /// Lines written to persistent memory.
     pub(super) nvm_writes: u64,
-    /// Mean bytes of pages that hold an object, and of what the program asked for.
+    /// Mean bytes of pages that hold an object, and of objects as requested.
     pub(super) page_bytes: f64,
     pub(super) live_bytes: f64,
-    /// Page bytes over those of a pool in which nothing was freed yet.
+    /// Page bytes over those of a pool in which nothing has been freed yet.
     pub(super) packed_ratio: f64,
     /// Objects that were planned to move, and cycles of the collector.
     pub(super) moved: u64,
@@ -35,7 +35,7 @@ pub(super) struct Outcome {
     pub(super) emptied_frames: u64,
     /// Operations.
     pub(super) operations: u64,
-    /// What the mechanism counted.
+    /// Counts of the mechanism.
     pub(super) counts: Vec<(String, u64)>,
 }
 
@@ -71,17 +71,17 @@ impl Outcome {
         }
     }
 
-    /// Copying, and making it durable that a copy counts.
+    /// Copying, and making copies count durably.
     pub(super) fn copy(&self) -> u64 {
         self.spent.copy + self.spent.state
     }
 
-    /// What the program's accesses take for it: the read barrier, copies, their durability.
+    /// Cost of the collector in the program's accesses: the read barrier, copies, their durability.
     pub(super) fn barrier(&self) -> u64 {
         self.copy() + self.check_and_lookup() + self.spent.reference
     }
 
-    /// So often did the mechanism count this.
+    /// How often the mechanism counted this.
     pub(super) fn count(&self, name: &str) -> u64 {
         let mut counts = self.counts.iter();
         counts
@@ -89,7 +89,7 @@ impl Outcome {
             .map_or(0, |&(_, count)| count)
     }
 
-    /// Asking whether an object moves, and where to.
+    /// Finding out whether an object moves, and where to.
     pub(super) fn check_and_lookup(&self) -> u64 {
         self.spent.check + self.spent.lookup
     }
@@ -99,7 +99,7 @@ impl Outcome {
         self.live_bytes * self.packed_ratio
     }
 
-    /// Page bytes over those.
+    /// Page bytes over those packed bytes.
     pub(super) fn ratio(&self) -> f64 {
         self.page_bytes / self.packed_bytes()
     }

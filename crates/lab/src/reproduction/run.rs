@@ -1,17 +1,17 @@
-//! A run that figures are made of.
+//! A run from which figures are made.
 
 use firn_machine::description::Description;
 
 use crate::simulation::SimulationPlan;
 
-/// What is taken for granted of the machine and of the program, where it is not as described.
+/// Assumptions about the machine and the program that differ from their descriptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Assumed {
-    /// Misses that overlap.
+    /// Overlapping misses.
     pub(super) parallel_misses: Option<u32>,
-    /// Cycles that an instruction takes, in thousandths.
+    /// Thousandths of a cycle per instruction.
     pub(super) millicycles: Option<u32>,
-    /// Allocations and frees between two looks of the program at its pool.
+    /// Allocations and frees between two polls of the pool by the program.
     pub(super) every: Option<u64>,
 }
 
@@ -22,7 +22,7 @@ impl Assumed {
         every: None,
     };
 
-    /// What tells a run with it from others.
+    /// Distinguishes a run with these assumptions from others.
     pub(super) fn key(self) -> String {
         let misses = self
             .parallel_misses
@@ -34,7 +34,7 @@ impl Assumed {
         [misses, instruction, every].into_iter().flatten().collect()
     }
 
-    /// The machine that it is taken for granted of.
+    /// The machine under these assumptions.
     pub(super) fn on(self, mut described: Description) -> Description {
         let core = &mut described.core;
         core.parallel_misses = self.parallel_misses.unwrap_or(core.parallel_misses);
@@ -47,7 +47,7 @@ impl Assumed {
 /// A run.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
-    /// What tells it from the others.
+    /// Distinguishes it from the others.
     pub(super) key: String,
     pub(super) plan: SimulationPlan,
     pub(super) assumed: Assumed,

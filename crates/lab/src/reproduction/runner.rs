@@ -18,12 +18,12 @@ use super::run::Run;
 use crate::bench::commit;
 use crate::simulation::simulate_on;
 
-/// Outcomes, a line each: what is there is not run again.
+/// Outcomes, one per line: a run that has one is not repeated.
 const FILE: &str = "outcomes.jsonl";
 
 pub(super) type Outcomes = BTreeMap<String, Outcome>;
 
-/// The outcomes of all runs, and how many of them were missing. Says before the first what `matrix` says of them.
+/// The outcomes of all runs, and how many of them were missing. Reports `matrix`'s description of the runs first.
 pub(super) fn complete(
     out: &Path,
     description: &Description,
@@ -68,7 +68,7 @@ pub(super) fn complete(
     done.map(|()| (outcomes, missing.len()))
 }
 
-/// Opens a file of lines to add some. What a killed run left of its last line goes.
+/// Opens a file of lines to append to. Removes an unfinished last line of a killed run.
 fn append_to(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file = options.create(true).read(true).append(true).open(path)?;
@@ -79,7 +79,7 @@ fn append_to(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// How long the rest will take, told ten times at most and not before a minute is over: a terminal has a bar besides.
+/// Estimates the remaining time. It is reported ten times at most, and only after a minute: a terminal has a bar too.
 struct Estimate {
     runs: usize,
     done: usize,
@@ -88,7 +88,7 @@ struct Estimate {
 
 /// Remarks at most.
 const REMARKS: usize = 10;
-/// Seconds before which nobody needs an estimate.
+/// Seconds before which no estimate is needed.
 const PATIENCE_S: u64 = 60;
 
 impl Estimate {
@@ -101,7 +101,7 @@ impl Estimate {
         }
     }
 
-    /// One more run is done. What there is to tell.
+    /// Counts one more run as done. Returns a remark, if it is due.
     fn one_more(&mut self) -> Option<String> {
         self.done += 1;
         let (runs, done, seconds) = (self.runs, self.done, self.begun.elapsed().as_secs());
@@ -123,7 +123,7 @@ fn append(file: &mut File, outcome: &Outcome) -> std::io::Result<()> {
     file.write_all(line.as_bytes())
 }
 
-/// Outcomes of this machine. What another one did stays in the file, and counts for nothing.
+/// Outcomes of this machine. Those of other machines stay in the file, and are ignored.
 fn known(path: &Path, digest: &str) -> Result<Outcomes, ReproductionError> {
     let text = match read_to_string(path) {
         Ok(text) => text,
@@ -137,7 +137,7 @@ fn known(path: &Path, digest: &str) -> Result<Outcomes, ReproductionError> {
         }
     };
     let mut outcomes = Outcomes::new();
-    // What a killed run began to write behind the last line is not there.
+    // The unfinished line of a killed run is ignored.
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
     for (number, line) in whole.lines().enumerate() {
         let outcome: Outcome =
@@ -153,7 +153,7 @@ fn known(path: &Path, digest: &str) -> Result<Outcomes, ReproductionError> {
     Ok(outcomes)
 }
 
-/// Runs all of them on all processors. The first that fails ends it, after those that are under way.
+/// Runs all of them on all processors. The first failure ends the work, after the runs that are under way.
 fn run_all(
     runs: &[&Run],
     description: &Description,

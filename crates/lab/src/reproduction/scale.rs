@@ -5,19 +5,19 @@ use firn_units::LINE_BYTES;
 
 use super::error::ReproductionError;
 
-/// How large runs are, against the paper's.
+/// The size of runs, relative to the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// A hundredth, on a machine whose caches and translation buffers are smaller by as much as objects are fewer
-    /// than at a tenth, counting pages of 4 KiB: seconds a run.
+    /// A hundredth, in pages of 4 KiB, on a machine with caches and translation buffers as much smaller as there are
+    /// fewer objects than at a tenth: seconds per run.
     Quick,
     /// A tenth, on the machine as it is.
     Tenth,
-    /// As printed.
+    /// As in the paper.
     Paper,
 }
 
-/// Parts that the smallest runs take of caches.
+/// Divisor of the caches' sizes for the smallest runs.
 const QUICK_CACHES: u64 = 10;
 
 impl Scale {
@@ -32,7 +32,7 @@ impl Scale {
         })
     }
 
-    /// What it is called.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",

@@ -12,12 +12,12 @@ pub fn workloads() -> impl Iterator<Item = &'static str> {
     Shape::WORKLOADS.into_iter().map(Shape::name)
 }
 
-/// A machine, in a line.
+/// A machine, in one line.
 #[derive(Clone, Debug, Serialize)]
 pub struct MachineLine {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub about: String,
     /// Cores.
     pub cores: u32,
@@ -27,7 +27,7 @@ pub struct MachineLine {
     pub caches: usize,
     /// Devices whose energy its description has numbers for.
     pub energy: Vec<&'static str>,
-    /// Numbers that its paper says, that were measured, and that were assumed.
+    /// Counts of its numbers that its paper gives, that were measured, and that were assumed.
     pub numbers: [usize; 3],
     /// Digest of the description.
     pub digest: String,
@@ -44,7 +44,7 @@ pub struct MachineNumber {
     pub unit: String,
     /// SPEC, MEASURED or ASSUMED.
     pub kind: String,
-    /// Where it comes from, or why it was chosen.
+    /// Its source, or the reason for its choice.
     pub source: String,
 }
 
@@ -87,22 +87,22 @@ pub fn machine_numbers(name: &str) -> Result<Vec<MachineNumber>, SimulationError
 /// A mechanism.
 #[derive(Clone, Debug, Serialize)]
 pub struct MechanismLine {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// Its description.
     pub about: &'static str,
     /// Where it was published.
     pub source: &'static str,
-    /// What of it lies on the chip.
+    /// Its parts on the chip.
     pub parts: Vec<PartLine>,
 }
 
 /// A part of the chip.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartLine {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
-    /// Bytes, computed from the structure that the model uses.
+    /// Bytes, computed from the structure in the model.
     pub bytes: u64,
     /// Bytes as printed.
     pub printed_bytes: Option<u64>,

@@ -1,10 +1,10 @@
-//! Workloads on simulated machines: FFCCD's phases on one structure, and what the machine counted.
+//! Workloads on simulated machines: FFCCD's phases on one structure, and the machine's counts.
 //!
 //! ```text
 //! catalogue   the machines, mechanisms and workloads that there are
-//! plan        what is simulated
+//! plan        what to simulate
 //! run         the program on the machine
-//! report      what came of it
+//! report      the result
 //! ```
 
 mod catalogue;

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! What to simulate.
 
 use firn_heap::collector::scheme::Scheme;
 use firn_heap::collector::{Forwarding, Marking, PageSize};
@@ -7,55 +7,55 @@ use firn_machine::description::DescriptionError;
 use firn_machine::mechanism::{MECHANISMS, MechanismSpec, NONE, ffccd};
 use firn_workloads::UnknownWorkload;
 
-/// Most objects: of more, the host would have to keep two images of tens of gigabytes.
+/// Most objects; for more, the host would have to keep two images of tens of gigabytes.
 pub const MOST_OBJECTS: u64 = 16 << 20;
 /// Fewest objects, of which four are deleted.
 const FEWEST_OBJECTS: u64 = 5;
 
-/// Who collects.
+/// The collector's driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// A thread with a core of its own.
     Thread,
-    /// The program itself, which looks at the pool every so many allocations and frees; nothing moves but what it
-    /// touches, until nothing does (FFCCD, section 5).
+    /// The program itself. It polls the pool every so many allocations and frees, and only the objects it touches are
+    /// moved until no more are (FFCCD, section 5).
     Program {
-        /// Allocations and frees between two looks.
+        /// Allocations and frees between two polls.
         every: u64,
     },
 }
 
-/// What the ratios of trigger and target are relative to.
+/// The reference for the ratios of trigger and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RatioOf {
-    /// The bytes that the program asked for, as the heap's own ratio is.
+    /// The bytes that the program requested, as for the heap's own ratio.
     Requested,
-    /// What the same objects take where nothing was freed yet: the heap's ratio after the first inserts counts as
-    /// one, and nobody collects before. What headers, size classes and half full nodes take is no fragmentation
-    /// then.
+    /// The bytes that the same objects take before anything is freed: the heap's ratio after the first inserts counts
+    /// as one, and there is no collection before. Headers, size classes and half-full nodes then do not count as
+    /// fragmentation.
     Packed,
 }
 
-/// What is simulated.
+/// The parameters of a simulation.
 #[derive(Clone, Debug)]
 pub struct SimulationPlan {
     /// A machine's name, or the file of its description.
     pub machine: String,
-    /// The hardware that it has besides.
+    /// Additional hardware.
     pub mechanism: &'static MechanismSpec,
     /// A workload's name.
     pub workload: String,
     /// Objects that are inserted first.
     pub objects: u64,
-    /// How objects move while the program runs; they do not if `none`.
+    /// How objects move while the program runs; with `none` they do not.
     pub scheme: &'static Scheme,
-    /// Who moves them.
+    /// The collector's driver.
     pub driver: Driver,
     /// Ratio of page bytes to live bytes at which they begin to move.
     pub trigger: f64,
-    /// Ratio at which they are content.
+    /// Ratio at which they stop moving.
     pub target: f64,
-    /// What both are relative to.
+    /// The reference for both.
     pub ratio_of: RatioOf,
     /// The pages that the ratio counts.
     pub pages: PageSize,
@@ -63,12 +63,12 @@ pub struct SimulationPlan {
     pub marking: Marking,
     /// How many destinations a page may have.
     pub forwarding: Forwarding,
-    /// What everything random follows from.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
 impl SimulationPlan {
-    /// So many objects of a workload on FFCCD's machine, where nothing moves.
+    /// A plan for this many objects of a workload on FFCCD's machine, where nothing moves.
     pub fn of(workload: &str, objects: u64) -> Self {
         Self {
             machine: "ffccd".into(),
@@ -100,11 +100,11 @@ impl SimulationPlan {
     }
 }
 
-/// Why nothing was simulated.
+/// Why the simulation failed.
 #[derive(thiserror::Error, Debug)]
 #[non_exhaustive]
 pub enum SimulationError {
-    /// The machine cannot be.
+    /// The machine's description is invalid.
     #[error(transparent)]
     Description(#[from] DescriptionError),
     /// There is no such workload.
@@ -115,18 +115,18 @@ pub enum SimulationError {
     Mechanism {
         /// What was asked for.
         name: String,
-        /// Those there are.
+        /// The known names.
         known: String,
     },
-    /// Too few, or more than the host has memory for.
+    /// Too few objects, or more than the host has memory for.
     #[error(
         "{objects} objects cannot be simulated; give a number from {FEWEST_OBJECTS} to {MOST_OBJECTS}"
     )]
     Objects {
-        /// How many were asked for.
+        /// The number asked for.
         objects: u64,
     },
-    /// The program would never look.
+    /// The program would never poll.
     #[error("a program cannot poll its pool every 0 allocations; give 1 or more")]
     Every,
     /// The pool was not made.
@@ -135,7 +135,7 @@ pub enum SimulationError {
     /// An operation failed.
     #[error("the simulated program failed: {0}")]
     Program(#[from] Error),
-    /// A simulated thread ended by a panic.
+    /// A simulated thread panicked.
     #[error("the simulated program failed: {0}")]
     Panic(String),
 }

@@ -1,4 +1,4 @@
-//! What was simulated, and what came of it.
+//! The result of a simulation.
 
 use firn_machine::description::Description;
 use firn_machine::statistics::{
@@ -7,12 +7,12 @@ use firn_machine::statistics::{
 use firn_media::Scope;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// What one phase did, of all cores together but for the cycles.
+/// The counts of one phase, of all cores together except for the cycles.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// What was done.
+    /// Its name.
     pub name: &'static str,
-    /// Objects that came or went.
+    /// Objects that were added or removed.
     pub operations: u64,
     /// Cycles of the program's core.
     pub cycles: u64,
@@ -30,19 +30,19 @@ pub struct Phase {
     pub nvm_writes: u64,
     /// Bytes that devices moved, by cause.
     pub bytes: Bytes,
-    /// What that took of energy.
+    /// The energy for that.
     pub energy: DeviceEnergy,
     /// Cycles that the program's core waited, by cause.
     pub waited: Named,
     /// Cycles of all cores, by what they did.
     pub spent: Spent,
-    /// Bytes of pages that hold an object, on average: of those that the ratio counts.
+    /// Mean bytes of pages that hold an object, of those that the ratio counts.
     pub page_bytes: f64,
-    /// Bytes of objects as the program asked for them, on average.
+    /// Mean bytes of objects as requested.
     pub live_bytes: f64,
 }
 
-/// Numbers by name, in the order in which they are told.
+/// Numbers by name, in the order of reports.
 #[derive(Clone, Debug)]
 pub struct Named(pub Vec<(&'static str, u64)>);
 
@@ -52,7 +52,7 @@ impl Serialize for Named {
     }
 }
 
-/// What a device moved in a phase.
+/// Bytes that a device moved in a phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceBytes {
     /// Bytes read, by cause.
@@ -71,7 +71,7 @@ impl DeviceBytes {
     }
 }
 
-/// What each device moved in a phase.
+/// Bytes that each device moved in a phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bytes {
     /// Persistent memory.
@@ -80,7 +80,7 @@ pub struct Bytes {
     pub dram: DeviceBytes,
 }
 
-/// Nanojoules of each device in a phase; absent where the machine's description has no numbers for it.
+/// Nanojoules of each device in a phase; absent if the machine's description has no numbers for it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct DeviceEnergy {
     /// Persistent memory.
@@ -96,9 +96,9 @@ pub struct DeviceEnergy {
 pub struct Spent {
     /// Copying objects.
     pub copy: u64,
-    /// Asking whether an object moves.
+    /// Checking whether an object moves.
     pub check: u64,
-    /// Finding where to.
+    /// Finding its destination.
     pub lookup: u64,
     /// The state of objects on the move.
     pub state: u64,
@@ -130,7 +130,7 @@ impl core::ops::Add for Spent {
 }
 
 impl Spent {
-    /// All of it.
+    /// The total.
     pub fn total(&self) -> u64 {
         let Self {
             copy,
@@ -146,14 +146,14 @@ impl Spent {
     }
 }
 
-/// What was simulated, and what came of it.
+/// The result of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Simulation {
     /// The machine.
     pub machine: String,
     /// Digest of its description.
     pub digest: String,
-    /// The hardware that it has besides.
+    /// Additional hardware.
     pub mechanism: &'static str,
     /// The workload.
     pub workload: &'static str,
@@ -163,13 +163,13 @@ pub struct Simulation {
     pub scheme: &'static str,
     /// The seed.
     pub seed: u64,
-    /// What was done, one after the other.
+    /// The phases in order.
     pub phases: Vec<Phase>,
-    /// Ratio of page bytes to live bytes after the first inserts, when nothing was freed yet.
+    /// Ratio of page bytes to live bytes after the first inserts, before anything was freed.
     pub packed_ratio: f64,
     /// Ratio of page bytes to live bytes at the end.
     pub ratio: f64,
-    /// Cycles that were ended, of the collector.
+    /// Ended cycles of the collector.
     pub collections: u64,
     /// Objects that were planned to move.
     pub moved: u64,
@@ -177,11 +177,11 @@ pub struct Simulation {
     pub emptied_frames: u64,
     /// Memory operations of all threads.
     pub events: u64,
-    /// What the mechanism counted.
+    /// Counts of the mechanism.
     pub counts: Vec<(&'static str, u64)>,
 }
 
-/// What a phase is measured by: the machine's counts before and after it.
+/// Measures a phase by the machine's counts before and after it.
 pub(super) struct Measured<'s> {
     pub(super) core: usize,
     pub(super) machine: &'s Description,
@@ -223,7 +223,7 @@ impl Measured<'_> {
         }
     }
 
-    /// The phase, of which so many pages and so much content were seen on average.
+    /// The phase, with the mean of its pages and content over the samples.
     pub(super) fn phase(
         &self,
         name: &'static str,

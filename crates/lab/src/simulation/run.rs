@@ -16,18 +16,17 @@ use firn_workloads::{Population, Shape, Sizes, shuffled};
 use super::plan::{Driver, RatioOf, SimulationError, SimulationPlan};
 use super::report::{Measured, Phase, Simulation};
 
-/// What the pool calls its content.
+/// The pool's name for its content.
 const LAYOUT: &str = "simulation";
 /// Bytes of persistent memory for each object, and for the pool besides: more than any structure needs.
 const BYTES_AN_OBJECT: u64 = 1 << 10;
 const BYTES_BESIDES: u64 = 128 << 20;
-/// The ratio rises by so much before a program that collects begins another cycle: as the background collector
-/// has it.
+/// Increase of the ratio before a collecting program begins another cycle, as in the background collector.
 const WORSE: f64 = 1.05;
-/// Looks at the pool in a phase, for its mean footprint. They take no simulated time.
+/// Samples of the pool in a phase, for its mean footprint. They take no simulated time.
 const LOOKS: usize = 64;
 
-/// The part of a run that the simulated program makes.
+/// The simulated program's part of a run.
 #[derive(Default)]
 struct Made {
     phases: Vec<Phase>,
@@ -91,7 +90,7 @@ fn made_by(
         let done = run(&program, &plan, shape);
         *into.lock().unwrap_or_else(PoisonError::into_inner) = done;
     };
-    // A panic of a destructor would take the command line with it.
+    // A panic in a destructor would end the command line.
     let end = catch_unwind(AssertUnwindSafe(|| machine.run(vec![Box::new(job)])));
     if let Ok(RunEnd::Panicked(messages)) = end {
         return Err(SimulationError::Panic(messages.join("; ")));
@@ -100,7 +99,7 @@ fn made_by(
     core::mem::replace(&mut *made, Ok(Made::default()))
 }
 
-/// Who collects, at work.
+/// The driver of the collector, at work.
 enum Collector {
     Nobody,
     Thread(BackgroundCollector<Machine>),
@@ -143,7 +142,7 @@ impl Collector {
         }
     }
 
-    /// The program has brought or taken an object.
+    /// Notes that the program has added or removed an object.
     fn count(&self) -> Result<(), Error> {
         match self {
             Self::Program(workflow) => workflow.count(1),
@@ -151,7 +150,7 @@ impl Collector {
         }
     }
 
-    /// Ends the cycle that the program has open, as FFCCD's `exit` does.
+    /// Ends the program's open cycle, as FFCCD's `exit` does.
     fn exit(&self, pool: &Pool<Machine>) -> Result<(), Error> {
         match self {
             Self::Program(workflow) if pool.has_open_cycle() => workflow.terminate(),
@@ -170,8 +169,8 @@ impl Collector {
 
 type Change = fn(&mut Population<Machine>, &[u32]) -> Result<(), Error>;
 
-/// Everything is inserted; four of five objects, at random, are deleted, inserted again and deleted again, one
-/// a transaction (FFCCD, section 6).
+/// Everything is inserted; four of five objects, at random, are deleted, inserted again and deleted again, one per
+/// transaction (FFCCD, section 6).
 fn run(machine: &Machine, plan: &SimulationPlan, shape: Shape) -> Result<Made, SimulationError> {
     let pool = Pool::create(machine.clone(), &PoolOptions::new(LAYOUT))?;
     let mut population = Population::new(&pool, shape, Sizes::Fixed, plan.objects)?;
@@ -226,7 +225,7 @@ fn run(machine: &Machine, plan: &SimulationPlan, shape: Shape) -> Result<Made, S
     Ok(made)
 }
 
-/// What was seen of a pool's footprint.
+/// The mean footprint of a pool over samples.
 #[derive(Default)]
 struct Footprint {
     page_bytes: f64,

@@ -10,30 +10,30 @@ use firn_mapped::Mapped;
 use super::{Ledger, Script, Writer, together};
 use crate::LabError;
 
-/// When writers have done enough.
+/// When writers stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until {
     /// All entries were inserted once.
     Filled,
-    /// Ebb has turned to flood: both tides have passed since it did so last.
+    /// Ebb has turned to flood: both tides have passed since the last time.
     LowTide,
 }
 
-/// What the writers did.
+/// The work of the writers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bout {
     /// Transactions of all of them.
     pub operations: u64,
     /// Time until the last of them was done.
     pub time: Duration,
-    /// The longest time that one of them took for an operation and the reads before it.
+    /// The longest time of one writer's operation and the reads before it.
     pub longest: Duration,
 }
 
-/// Lets the ledger's writers work on the pool, each in a thread of its own; they read before each
-/// operation and compare.
+/// Lets the ledger's writers work on the pool, each in a thread of its own; they read before each operation and
+/// compare.
 ///
-/// Errors: the pool cannot be written, a writer read what it had not written.
+/// Errors: the pool cannot be written, a writer read an entry that it had not written.
 pub fn work(
     pool: &Pool<Mapped>,
     path: &Path,

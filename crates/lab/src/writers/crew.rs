@@ -6,10 +6,10 @@ use std::thread;
 use super::Script;
 use crate::LabError;
 
-/// Runs `work` for each script in a thread of its own, and `beside` in this one. Both are told when to
-/// stop: whoever fails ends all.
+/// Runs `work` for each script in a thread of its own, and `beside` in this one. Both are told when to stop: the first
+/// failure stops all.
 ///
-/// Errors: the first that a writer ran into, or else what `beside` did.
+/// Errors: the first of a writer, otherwise that of `beside`.
 pub(crate) fn together<R: Send>(
     scripts: &mut [Script],
     work: impl Fn(&mut Script, &AtomicBool) -> Result<R, LabError> + Sync,

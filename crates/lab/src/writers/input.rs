@@ -1,14 +1,14 @@
-//! What is written: keys, and what their values are made of.
+//! The writers' input: keys, and the basis of their values.
 
 use fastrand::Rng;
 use firn_tools::Entry;
 
-/// What is written.
+/// The writers' input.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
-    /// Keys, and what their values begin with; sorted by key, each once.
+    /// Keys, and the beginnings of their values; sorted by key, without duplicates.
     pub(crate) entries: Vec<Entry>,
-    /// Bytes that values are longer by, at most.
+    /// Most bytes by which values are lengthened.
     pub(crate) payload_bytes: usize,
 }
 
@@ -18,8 +18,8 @@ impl Input {
         &self.entries[index].key
     }
 
-    /// The value that an insert or update of the entry with this stamp stores: the entry's own, the
-    /// stamp, and up to so many bytes more.
+    /// The value that an insert or update of the entry with this stamp stores: the entry's own, the stamp, and up to
+    /// `payload_bytes` more.
     pub(crate) fn value(&self, index: usize, stamp: u64, into: &mut Vec<u8>) {
         into.clear();
         into.extend_from_slice(&self.entries[index].value);

@@ -1,4 +1,4 @@
-//! What the writers' maps must hold.
+//! The expected content of the writers' maps.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::verify::{Verified, verify};
 use super::{WRITERS, map_of};
 use crate::LabError;
 
-/// What the writers' maps in a pool must hold, and what the writers do next. A clone keeps the books of
-/// a copy of the pool.
+/// The expected content of the writers' maps in a pool, and the writers' next operations. A clone keeps the books of a
+/// copy of the pool.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     input: Arc<Input>,
@@ -23,8 +23,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of maps that are empty, or not made yet. `entries` are sorted by key, each once; values are
-    /// longer than theirs by up to `payload_bytes`; the seed decides what the writers do.
+    /// The ledger of maps that are empty, or not made yet. `entries` are sorted by key, without duplicates; values are
+    /// longer than theirs by up to `payload_bytes`; the seed decides the writers' operations.
     pub fn new(entries: Vec<Entry>, payload_bytes: usize, seed: u64) -> Self {
         let script = |writer| Script::new(writer, seed, entries.len());
         Self {
@@ -38,7 +38,7 @@ impl Ledger {
         }
     }
 
-    /// Decides what the writers do.
+    /// The seed of the writers' operations.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -65,7 +65,7 @@ impl Ledger {
         &mut self.scripts
     }
 
-    /// What is written, and the scripts.
+    /// The input, and the scripts.
     pub(super) fn parts(&mut self) -> (&Input, &mut [Script]) {
         (&self.input, &mut self.scripts)
     }
@@ -79,22 +79,21 @@ impl Ledger {
         self.life
     }
 
-    /// The tide, where entries come and go in them.
+    /// The tide, if entries come and go in tides.
     pub fn tide(&self) -> Option<Tide> {
         self.scripts.iter().find_map(Script::tide)
     }
 
-    /// Entries come and go in tides from now on, beginning with this one.
+    /// From now on entries come and go in tides, beginning with this one.
     pub fn set_tide(&mut self, tide: Tide) {
         for script in &mut self.scripts {
             script.set_tide(tide);
         }
     }
 
-    /// Deletes entries at random until only those are left that are there at lowest tide. Returns how
-    /// many went.
+    /// Deletes entries at random until only as many are left as at lowest tide. Returns how many were deleted.
     ///
-    /// Errors: see [`Store::remove_all`]; what the maps must hold is not known any more then.
+    /// Errors: see [`Store::remove_all`]; the expected content of the maps is then unknown.
     pub fn thin(
         &mut self,
         store: &mut Store,
@@ -112,12 +111,12 @@ impl Ledger {
         Ok(deleted)
     }
 
-    /// Compares the maps with what they must hold, and notes operations that were in flight.
+    /// Compares the maps with their expected content, and notes operations that were in flight.
     pub(crate) fn verify(&mut self, store: &mut Store) -> Result<Verified, LabError> {
         verify(store, &mut self.scripts, &self.input)
     }
 
-    /// Compares the maps where nobody was interrupted, so that nothing was in flight.
+    /// Compares the maps after an undisturbed run, so that nothing was in flight.
     pub(crate) fn verify_settled(&mut self, store: &mut Store) -> Result<Verified, LabError> {
         let mut verified = self.verify(store)?;
         if verified.in_flight > 0 {

@@ -1,12 +1,12 @@
-//! Threads that write to maps of their own, and what must be in the maps.
+//! Threads that write to maps of their own, and the expected content of the maps.
 //!
-//! What each writer does next follows from a seed and from what is in its map ([`Script`]), so whoever
-//! knows how far the writers came knows each map's content to the byte ([`Ledger`]).
+//! A writer's next operation follows from a seed and from its map's content ([`Script`]), so a ledger that knows how
+//! far the writers came knows each map's content to the byte ([`Ledger`]).
 //!
 //! ```text
-//! input      what is written                      script   what a writer does next
-//! ledger     what all maps must hold              verify   the comparison
-//! writer     one of the threads                   crew     all of them, and what goes on beside
+//! input      keys and values to write             script   a writer's next operation
+//! ledger     the expected content of all maps     verify   the comparison
+//! writer     one of the threads                   crew     all of them, and the work beside them
 //! bout       the writers at work in this process
 //! ```
 

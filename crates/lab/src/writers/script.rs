@@ -1,4 +1,4 @@
-//! What a writer does next: a function of the seed, of the operation's stamp and of what is there.
+//! A writer's next operation: a function of the seed, the operation's stamp and the map's content.
 
 use fastrand::Rng;
 
@@ -6,25 +6,24 @@ use super::WRITERS;
 
 /// Bits of a stamp below the number of the child's life.
 const LIFE_SHIFT: u32 = 32;
-/// One of so many operations on a key that is there replaces its value; the others remove it.
+/// One in this many operations on a present key replaces its value; the others remove it.
 const UPDATE_SHARE: u64 = 4;
 
-/// While entries come and go in tides, the share of them that are there lies between one part in so
-/// many, and all but that.
+/// With tides, the share of entries that are present lies between one part in this many, and all but one part.
 const TIDE_SHARE: usize = 4;
-/// How often a key is chosen again that is not what the tide looks for.
+/// How often another key is chosen if one does not suit the tide.
 const TIDE_TRIES: usize = 64;
 
-/// Whether entries go or come, most of them. What goes at random leaves pages with holes.
+/// Whether most entries go or come. Random removals leave pages with holes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tide {
-    /// Entries that are there are removed, some updated.
+    /// Present entries are removed, some are updated.
     Ebb,
     /// Entries that are absent are inserted.
     Flood,
 }
 
-/// What an operation does to its key.
+/// An operation's effect on its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deed {
     /// The key was absent.
@@ -38,31 +37,31 @@ pub enum Deed {
 /// One operation: one transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Operation {
-    /// Who does it.
+    /// The writer.
     pub writer: usize,
-    /// What is done.
+    /// Its effect.
     pub deed: Deed,
-    /// Which entry of all.
+    /// The entry's index among all.
     pub index: usize,
     /// Number of the life, then of the writer's operation in it, from 1.
     pub stamp: u64,
 }
 
-/// One writer's entries: every so many of all. At first it inserts those that are absent, in order;
-/// when all are there it inserts, updates and removes at random.
+/// One writer's entries: every `WRITERS`th of all. At first it inserts those that are absent, in order; when all are
+/// there it inserts, updates and removes at random.
 #[derive(Clone, Debug)]
 pub struct Script {
     writer: usize,
     seed: u64,
-    /// Stamp of each entry's last insert or update, zero where it is absent.
+    /// Stamp of each entry's last insert or update; zero if it is absent.
     stamps: Vec<u64>,
     /// Stamp of the last operation.
     last: u64,
     /// The first entry that is not there yet, while the writer fills its map.
     filling: Option<usize>,
-    /// Own entries that are there.
+    /// Own entries that are present.
     present: usize,
-    /// The tide, where there is one.
+    /// The tide, if there is one.
     tide: Option<Tide>,
     /// How often ebb has turned to flood.
     low_tides: u64,
@@ -84,7 +83,7 @@ impl Script {
         }
     }
 
-    /// The child's life number `life` begins, from 1.
+    /// Begins the child's life number `life`, from 1.
     pub fn begin(&mut self, life: u64) {
         self.last = life << LIFE_SHIFT;
     }
@@ -94,7 +93,7 @@ impl Script {
         self.filling.is_some()
     }
 
-    /// Ends the first filling, where another life has seen its end.
+    /// Ends the first filling, if another life has seen its end.
     pub fn end_filling(&mut self) {
         self.filling = None;
     }
@@ -104,7 +103,7 @@ impl Script {
         self.tide = Some(tide);
     }
 
-    /// The tide, where there is one.
+    /// The tide, if there is one.
     pub fn tide(&self) -> Option<Tide> {
         self.tide
     }
@@ -114,18 +113,18 @@ impl Script {
         self.low_tides
     }
 
-    /// Whose script it is.
+    /// The writer of this script.
     pub fn writer(&self) -> usize {
         self.writer
     }
 
-    /// Own entries that are there.
+    /// Own entries that are present.
     pub fn present(&self) -> usize {
         self.present
     }
 
-    /// Removes own entries at random until those are left that are there at lowest tide, and ends the
-    /// filling. Returns which went.
+    /// Removes own entries at random until only as many are left as at lowest tide, and ends the filling. Returns the
+    /// removed ones.
     pub(super) fn thin(&mut self, rng: &mut Rng) -> Vec<usize> {
         self.end_filling();
         let mut there: Vec<usize> = (0..self.len())
@@ -145,8 +144,8 @@ impl Script {
         self.last & ((1 << LIFE_SHIFT) - 1)
     }
 
-    /// Stamp of an own entry's last insert or update in this life; zero if that was earlier, none if
-    /// the entry is absent.
+    /// Stamp of an own entry's last insert or update in this life; zero if that was earlier, none if the entry is
+    /// absent.
     pub fn stamp(&self, own: usize) -> Option<u64> {
         match self.stamps[own] {
             0 => None,
@@ -155,18 +154,18 @@ impl Script {
         }
     }
 
-    /// The entry of all that is number `own` of this writer's.
+    /// The index among all entries of this writer's entry `own`.
     pub fn index(&self, own: usize) -> usize {
         own * WRITERS + self.writer
     }
 
-    /// Indices of all own entries, with the stamps of those that are there.
+    /// Indices of all own entries, with the stamps of those that are present.
     pub fn content(&self) -> impl Iterator<Item = (usize, Option<u64>)> {
         let stamps = self.stamps.iter().enumerate();
         stamps.map(|(own, &stamp)| (self.index(own), (stamp != 0).then_some(stamp)))
     }
 
-    /// Takes over that an own entry is there.
+    /// Marks an own entry as present.
     pub fn set_present(&mut self, own: usize) {
         self.present += usize::from(self.stamps[own] == 0);
         self.stamps[own] = self.last;
@@ -205,7 +204,7 @@ impl Script {
         })
     }
 
-    /// An own entry at random, of those that the tide looks for.
+    /// A random own entry, of those that suit the tide.
     fn choose(&self, rng: &mut Rng) -> usize {
         let mut own = rng.usize(0..self.len());
         if let Some(tide) = self.tide {
@@ -219,7 +218,7 @@ impl Script {
         own
     }
 
-    /// The next operation is done.
+    /// Records the next operation as done.
     pub fn done(&mut self, operation: Operation) {
         self.last = operation.stamp;
         match operation.deed {

@@ -1,4 +1,4 @@
-//! The comparison of what is in the pool with what was acknowledged.
+//! The comparison of the pool's content with what was acknowledged.
 
 use firn_tools::Store;
 
@@ -7,14 +7,14 @@ use super::map_of;
 use super::script::{Deed, Operation, Script};
 use crate::LabError;
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Verified {
     /// Entries that were there and right.
     pub(crate) entries: u64,
     /// Operations that were committed and not yet acknowledged.
     pub(crate) in_flight: u64,
-    /// What is not as it was acknowledged, in sentences.
+    /// Entries that are not as they were acknowledged, in sentences.
     pub(crate) lost: Vec<String>,
 }
 
@@ -25,14 +25,13 @@ enum Difference {
     Missing(usize),
     /// The entry is there, with this value of the operation in flight.
     InFlight(usize),
-    /// The entry is there with a value that nobody stored last.
+    /// The entry is there with a value that is not the last one stored.
     Wrong(usize),
-    /// A key that nobody inserted.
+    /// A key that no writer inserted.
     Foreign,
 }
 
-/// Compares each writer's map in `store` with its script, and lets the script know of an operation
-/// that was in flight.
+/// Compares each writer's map in `store` with its script, and tells the script of an operation that was in flight.
 pub(crate) fn verify(
     store: &mut Store,
     scripts: &mut [Script],
@@ -41,7 +40,7 @@ pub(crate) fn verify(
     let mut verified = Verified::default();
     for script in scripts {
         store.select(&map_of(script.writer()));
-        // A map whose making was in flight is empty.
+        // The map may be absent if its creation was in flight; it is empty then.
         store.make_map()?;
         let (same, differences) = compare(store, script, input)?;
         verified.entries += same;
@@ -60,8 +59,8 @@ pub(crate) fn verify(
     Ok(verified)
 }
 
-/// Walks the map and the script, both in the order of the keys. Returns how many entries are the
-/// same, and where they differ.
+/// Walks the map and the script, both in the order of the keys. Returns the number of equal entries, and where the two
+/// differ.
 fn compare(
     store: &mut Store,
     script: &Script,
@@ -96,7 +95,7 @@ fn compare(
     Ok((same, differences))
 }
 
-/// Whether the operation that was in flight leaves this difference.
+/// Whether the operation in flight explains this difference.
 fn explains(next: Operation, difference: Difference) -> bool {
     match difference {
         Difference::Missing(index) => next.deed == Deed::Remove && next.index == index,

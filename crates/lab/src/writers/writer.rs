@@ -12,7 +12,7 @@ use super::map_of;
 use super::script::{Deed, Operation, Script};
 use crate::LabError;
 
-/// Entries that a writer who reads too looks at before each operation.
+/// Entries that a reading writer looks at before each operation.
 pub const READS: usize = 2;
 
 /// One thread that writes.
@@ -21,7 +21,7 @@ pub(crate) struct Writer<'a> {
     input: &'a Input,
     script: &'a mut Script,
     value: Vec<u8>,
-    /// Chooses what is read, if anything is.
+    /// Chooses the entries to read, if any are read.
     reads: Option<Rng>,
 }
 
@@ -48,12 +48,12 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// From now on it looks at some entries before each operation.
+    /// From now on the writer also reads some entries before each operation.
     pub(crate) fn read_too(&mut self, seed: u64) {
         self.reads = Some(Rng::with_seed(seed));
     }
 
-    /// Lets the script know what an earlier life left in the map.
+    /// Tells the script what an earlier life left in the map.
     pub(crate) fn adopt(&mut self) -> Result<(), LabError> {
         // Both are in the order of the keys.
         let (input, script) = (self.input, &mut *self.script);
@@ -70,11 +70,10 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes as long as `goes_on` says so of the script, and acknowledges each committed operation
-    /// before the next begins.
+    /// Writes as long as `goes_on` says so of the script, and acknowledges each committed operation before the next
+    /// begins.
     ///
-    /// Errors: the pool cannot be written, an entry is not as it was written, an acknowledgement
-    /// failed.
+    /// Errors: the pool cannot be written, an entry is not as it was written, an acknowledgement failed.
     pub(crate) fn run(
         &mut self,
         goes_on: impl Fn(&Script) -> bool,
@@ -105,7 +104,7 @@ impl<'a> Writer<'a> {
             let is_right = match (self.script.stamp(own), &found) {
                 (None, found) => found.is_none(),
                 (Some(_), None) => false,
-                // Of another life: any value that is one.
+                // Written in another life: any value of the entry is right.
                 (Some(0), Some(found)) => self.input.is_value(index, found),
                 (Some(stamp), Some(found)) => {
                     self.input.value(index, stamp, &mut self.value);

@@ -1,4 +1,4 @@
-//! Does a campaign of crashes cover what it says, and find what is broken?
+//! Does a campaign of crashes cover what it claims, and find broken code?
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ fn run(campaign: &Campaign) -> CrashReport {
     campaign.run(&mut Silent).unwrap()
 }
 
-/// Writes a finding, reads it, and runs it again.
+/// Writes a finding, reads it, and replays it.
 fn found_again(finding: &Finding) {
     let folder = tempfile::tempdir().unwrap();
     let file = finding.write(folder.path()).unwrap();
@@ -65,8 +65,8 @@ fn two_letters_cover_what_one_does_and_more() {
     let (one, two) = (of(1), of(2));
     assert!(one.ok && two.ok, "{:?} {:?}", one.findings, two.findings);
     assert!(two.states > one.states && two.rows[0].exhaustive);
-    // At rest: a beginning leads to nine operations, seven others to eight. Under way: an end leads to
-    // eight, eight others to nine. And all of one operation.
+    // At rest: a beginning leads to nine operations, seven others to eight. Under way: an end leads to eight, eight
+    // others to nine. And all sequences of one operation.
     let at_rest = 9 + 7 * 8;
     let under_way = 8 + 8 * 9;
     assert_eq!(two.rows[0].executions, at_rest + under_way + 17);
@@ -107,9 +107,9 @@ fn the_printed_scheme_loses_a_commit() {
     found_again(finding);
 }
 
-/// A group of pages of which all but sources of a cycle were free lost its blocks, and a crash: the free
-/// ones were used without asking for blocks again. A plan closed the only chunk of a pool that cannot
-/// grow, and an insert failed though the chunk had room.
+/// Two old findings. A group of pages, all free except for sources of a cycle, lost its blocks; after a crash the free
+/// pages were used without asking for blocks again. A plan closed the only chunk of a pool that cannot grow, and an
+/// insert failed though the chunk had room.
 #[test]
 fn seeds_that_once_found_something_find_nothing() {
     let report = run(&Campaign {
@@ -125,7 +125,7 @@ fn seeds_that_once_found_something_find_nothing() {
     assert_eq!(report.injected(), 9 * 160);
 }
 
-/// Pools with allocation bits, of which nothing is traced: short sequences and long runs.
+/// Pools with allocation bits, in which nothing is traced: short sequences and long runs.
 #[test]
 fn explicit_pools_lose_and_leak_nothing() {
     let mut settings = Setting::every(&Structure::ALL, &[&PIGGYBACK], &[Domain::Adr]);
@@ -148,7 +148,7 @@ fn explicit_pools_lose_and_leak_nothing() {
     }
 }
 
-/// However a campaign is divided, it does the same.
+/// However a campaign is divided, the result is equal.
 #[test]
 fn pieces_of_a_campaign_are_the_campaign() {
     let folder = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn pieces_of_a_campaign_are_the_campaign() {
         (part.run_into(Some(&mut log), &mut Silent).unwrap(), path)
     };
     let (_, first) = log("first", &campaign(20, 0));
-    // A break leaves half a line.
+    // An interruption leaves half a line.
     let mut text = std::fs::read(&first).unwrap();
     let lines = text.iter().filter(|&&byte| byte == b'\n').count();
     text.extend_from_slice(br#"{"setting":"li"#);
@@ -176,7 +176,7 @@ fn pieces_of_a_campaign_are_the_campaign() {
     assert_eq!((joined.injected(), commits.len()), (200, 1));
     assert_eq!((&joined.hash, joined.states), (&whole.hash, whole.states));
     assert!(joined.ok && !joined.cut);
-    // The first run was done in whole, the second once with four crashes and once with all.
+    // The first run was done in full, the second once with four crashes and once with all.
     let after = std::fs::read(&first).unwrap();
     let lines_after = after.iter().filter(|&&byte| byte == b'\n').count();
     assert_eq!((lines, lines_after), (1 + 2 * 2, 1 + 2 * 3));

@@ -1,4 +1,4 @@
-//! Is every damaged pool a clear error or a sound answer, and does what a campaign keeps come again?
+//! Is every damaged pool a clear error or a sound answer, and can saved damage be repeated?
 
 use firn_lab::crash::Structure;
 use firn_lab::damage::{Condition, DamageCampaign, DamageFinding, DamageReport, Until};
@@ -20,7 +20,7 @@ fn damaged_pools_of_every_structure_are_errors_or_answers() {
         assert!(report.ok, "{:?}", report.findings);
         let rows = Structure::ALL.len() * Condition::ALL.len();
         assert_eq!(report.rows.len(), rows);
-        // Damage that nobody notices, and damage that stops at the door, say little.
+        // Damage without effect, and damage that no open accepts, gives few answers.
         assert!(report.answers > 80, "{} answers", report.answers);
         assert!(report.unnoticed < report.runs / 2, "{report:?}");
     }

@@ -1,12 +1,12 @@
-//! Every crash of every short sequence, on every structure, under every scheme that keeps what was committed,
-//! in every domain.
+//! Every crash of every short sequence, on every structure, under every scheme that keeps committed data, in every
+//! domain.
 
 use firn_heap::collector::scheme::{FFCCD, FFCCD_CHECKLOOKUP, Scheme};
 use firn_lab::crash::{Campaign, Mode, Setting, Structure, stock_schemes};
 use firn_media::Domain;
 use firn_tools::Silent;
 
-/// Crashes every sequence of up to so many operations, and the recoveries to this depth.
+/// Crashes every sequence of up to this many operations, and the recoveries to this depth.
 fn crash(schemes: &[&'static Scheme], ops: usize, depth: u32) {
     let domains = [Domain::Adr, Domain::Eadr, Domain::Process];
     let campaign = Campaign {

@@ -1,4 +1,4 @@
-//! Do campaigns of crashes and of damage find what is broken, and nothing in what is sound?
+//! Do campaigns of crashes and of damage find faults in broken code, and none in sound code?
 
 mod crash;
 mod damage;

@@ -1,4 +1,4 @@
-//! Does what is reproduced have the shape that the paper prints: the order of schemes, and the signs?
+//! Do the reproduced figures have the printed shape: the order of schemes, and the signs?
 
 use firn_lab::reproduction::{Artefact, FFCCD, Reproduced, Reproduction, ReproductionError, Scale};
 use firn_tools::Silent;
@@ -25,11 +25,11 @@ fn figure(reproduced: &Reproduced, name: &str, what: &str) -> f64 {
     row.unwrap_or_else(|| panic!("{name} has no `{what}`")).ours
 }
 
-/// Figure 14: which scheme takes less, and for what.
+/// Figure 14: which scheme costs less, and for which part.
 fn schemes_are_in_order(reproduced: &Reproduced) {
     let of = |name, what: &str| figure(reproduced, name, what);
-    // Fewer fences, less of copying; less again without any. Least where an object is many lines, whose reading is
-    // the same for all.
+    // Fewer fences make copying cheaper; no fences make it cheaper still. The gain is least for objects of many lines,
+    // since reading them costs every scheme equally.
     let sfccd = of("fig14", "data copy of an object, SFCCD less than Espresso");
     assert!(sfccd > 0.0, "{sfccd}");
     let ffccd = |structure| {
@@ -40,7 +40,7 @@ fn schemes_are_in_order(reproduced: &Reproduced) {
         assert!(ffccd(structure) > 2.0 * sfccd, "{structure}");
     }
     assert!(ffccd("BT") > 0.0, "{}", ffccd("BT"));
-    // What answers at once saves most of asking, as printed; the misses of the buffers cost more than that.
+    // Immediate answers save most of the checks' cost, as printed; but the buffers' misses cost more than that.
     let at_hand = "the same if filters and look-aside buffer never missed";
     assert!(of("fig14", at_hand) > 60.0);
     let lookup = "check and lookup, checklookup less than software";
@@ -53,7 +53,7 @@ fn schemes_are_in_order(reproduced: &Reproduced) {
 /// Table 3 and the sweeps: how much memory is saved.
 fn memory_is_less(reproduced: &Reproduced) {
     let of = |name, what: &str| figure(reproduced, name, what);
-    // Every structure is smaller with either target, and N as much smaller as is printed.
+    // Every structure is smaller with either target, and with N the mean reduction is as printed.
     for structure in [
         "LL, N", "AVL, N", "SS, N", "BT, N", "RB, N", "LL, R", "AVL, R", "SS, R", "BT, R", "RB, R",
     ] {
@@ -62,7 +62,7 @@ fn memory_is_less(reproduced: &Reproduced) {
     }
     let mean = of("table3", "fragmentation reduced, mean, N");
     assert!((mean / 42.7 - 1.0).abs() < 0.15, "{mean}");
-    // Who looks more often has cycles that end, and less memory.
+    // Polling more often leads to cycles that end, and to less memory.
     let sweeps = artefact(reproduced, "sweeps");
     let looks = sweeps.tables[0].rows.iter();
     let reduced: Vec<f64> = looks.map(|row| row[1].parse().unwrap()).collect();
@@ -75,7 +75,7 @@ fn memory_is_less(reproduced: &Reproduced) {
 /// Section 7.1.
 fn crashes_find_what_is_printed(reproduced: &Reproduced) {
     let of = |name, what: &str| figure(reproduced, name, what);
-    // Crashes find nothing in what is corrected, and something in all that is printed.
+    // Crashes find nothing in the corrected schemes, and something in all printed ones.
     assert_eq!(of("section7.1", "settings"), 26.0);
     assert_eq!(of("section7.1", "settings in which one failed"), 0.0);
     for scheme in ["sfccd-as-printed", "ffccd-as-printed"] {
@@ -86,7 +86,7 @@ fn crashes_find_what_is_printed(reproduced: &Reproduced) {
 
 /// Table 1 and section 4.3.
 fn what_follows_is_exact(reproduced: &Reproduced) {
-    // What follows from the structures is exactly what is printed.
+    // Values that follow from the structures are exactly as printed.
     for name in ["table1", "section4.3"] {
         let rows = artefact(reproduced, name).rows.iter();
         let printed = rows.filter(|row| row.published.is_some());
@@ -95,7 +95,7 @@ fn what_follows_is_exact(reproduced: &Reproduced) {
     }
 }
 
-/// Everything at the smallest scale, once; and the same again, for which nothing is run.
+/// Everything at the smallest scale, once; then again, without any run.
 #[test]
 fn figures_have_the_shape_that_is_printed() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Do simulated workloads show what the schemes differ in?
+//! Do simulated workloads show the differences between the schemes?
 
 use firn_heap::collector::scheme::Scheme;
 use firn_lab::simulation::{
@@ -24,7 +24,7 @@ fn fences(simulation: &Simulation) -> f64 {
     fences as f64 / operations as f64
 }
 
-/// Espresso has two fences for a copy, SFCCD one, ours none of its own (FFCCD, figures 5 and 14).
+/// Espresso has two fences per copy, SFCCD one, ours none of its own (FFCCD, figures 5 and 14).
 #[test]
 fn schemes_differ_in_their_fences() {
     let [none, espresso, sfccd, piggyback] =
@@ -75,7 +75,7 @@ fn what_cannot_be_simulated_is_told() {
     let mut other = plan("avl", "none", 10);
     other.machine = "pdp11".into();
     assert!(error(&other).contains("`ffccd`"));
-    // Hardware that the machine does not have.
+    // The machine lacks this hardware.
     assert!(error(&plan("avl", "ffccd", 10)).contains("relocate"));
     let every = SimulationPlan {
         driver: Driver::Program { every: 0 },
@@ -84,7 +84,7 @@ fn what_cannot_be_simulated_is_told() {
     assert!(error(&every).contains("every 0"));
 }
 
-/// One program on one machine, with and without hardware that copies without fences and says where objects go.
+/// One program on one machine, with and without hardware that copies without fences and looks up where objects go.
 #[test]
 fn hardware_takes_the_place_of_fences_and_tables() {
     let with = |scheme| {
@@ -129,7 +129,7 @@ fn machines_say_where_their_numbers_come_from() {
     assert_eq!(lines.len(), 3);
 }
 
-/// Instructions that a real processor executes for an operation of each phase, of 20,000 objects
+/// Instructions per operation in each phase, of 20,000 objects, on a real processor
 /// (`docs/decisions/calibrated-work.md`).
 const EXECUTED: [(&str, [f64; 4]); 7] = [
     ("linked_list", [4520.0, 3410.0, 4454.0, 3410.0]),
@@ -140,7 +140,7 @@ const EXECUTED: [(&str, [f64; 4]); 7] = [
     ("hash", [7199.0, 4847.0, 6867.0, 4859.0]),
     ("map", [10600.0, 13428.0, 10651.0, 13481.0]),
 ];
-/// How far what is simulated may be from that.
+/// How far simulated values may differ from these.
 const DEVIATION: f64 = 0.15;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A level of one core's caches, or the one that all share.
+//! A cache level of one core, or the last level, which all cores share.
 
 use firn_fibers::prefetch;
 
@@ -7,10 +7,10 @@ use crate::sets::{Choice, Sets};
 
 use super::flag;
 
-/// Slots of a cache that a word has room for.
+/// Most slots of a cache: a word has no room for greater numbers.
 const MOST_SLOTS: usize = 1 << (32 - flag::BITS);
 
-/// Which lines a cache holds, and a word about each.
+/// The lines that a cache holds, with a word about each.
 pub(super) struct Level {
     pub(super) lines: Sets,
     words: Vec<u32>,
@@ -33,7 +33,7 @@ impl Level {
         &mut self.words[slot]
     }
 
-    /// The word in a slot will soon be asked for.
+    /// Prefetches the word in a slot, which will soon be asked for.
     #[inline(always)]
     pub(super) fn expect(&self, slot: usize) {
         prefetch(&self.words[slot]);
@@ -45,8 +45,8 @@ impl Level {
         Some(&mut self.words[slot])
     }
 
-    /// Puts a line where it is not, into the slot that was chosen for it, if one was. Returns its slot, and the line
-    /// that had to go with its word.
+    /// Inserts an absent line, into the slot that was chosen for it, if one was. Returns its slot, and the evicted line
+    /// with its word.
     #[inline(always)]
     pub(super) fn put(
         &mut self,
@@ -62,7 +62,7 @@ impl Level {
         (slot, victim.map(|line| (line, before)))
     }
 
-    /// Takes a line out. Returns what was to be kept of its word.
+    /// Removes a line. Returns the flags of its word that are kept.
     pub(super) fn take(&mut self, line: u64) -> u32 {
         match self.lines.find(line) {
             Some(slot) => {

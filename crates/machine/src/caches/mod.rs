@@ -1,11 +1,11 @@
-//! Caches without data: which lines each level of each core holds, and what became of them.
+//! Caches without data: which lines each level of each core holds, and their flags.
 //!
-//! Invariants: a line in a level of a core is in that core's further levels and in the last one, which all
-//! share (inclusive). The last level knows whose caches hold a line. A line is *owned* by a core while it is
-//! in no other core's caches: only then is it stored to. It is dirty if any level says so.
+//! Invariants: a line in one of a core's levels is also in that core's further levels and in the last level, which all
+//! cores share (inclusive). The last level knows which cores' caches hold a line. A core *owns* a line while no other
+//! core's caches hold it, and stores to it only then. A line is dirty if any level says so.
 //!
-//! A line stays in its slot until it leaves, and each level of a core knows the slot in the next one. So what is
-//! learned of a line is passed on without a search.
+//! A line stays in its slot until it leaves, and each level of a core knows the line's slot in the next one. So flags
+//! are passed on without a search.
 
 mod level;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use level::Level;
 pub(crate) use word::{MOST_CORES, flag};
 use word::{SHARED, sharer, sharers};
 
-/// A line that goes to memory.
+/// A line that leaves for memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Eviction {
     pub(crate) line: u64,
@@ -36,14 +36,14 @@ impl Eviction {
     }
 }
 
-/// What an access came to.
+/// The outcome of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     /// The level that had the line, from zero; the number of levels if none had.
     pub(crate) level: u8,
-    /// Another core's caches were asked: for the line, or to give it up.
+    /// Whether another core's caches were asked for the line, or to give it up.
     pub(crate) transfer: bool,
-    /// A line that had to go.
+    /// The line that was evicted.
     pub(crate) eviction: Option<Eviction>,
 }
 
@@ -62,15 +62,15 @@ impl Found {
 struct Request {
     core: usize,
     line: u64,
-    /// From [`flag::KEPT`], none of a load.
+    /// Flags from [`flag::KEPT`]; zero for a load.
     flags: u32,
 }
 
 /// The caches of all cores.
 pub(crate) struct Caches {
-    /// Levels that each core has of its own.
+    /// Private levels of each core.
     levels: usize,
-    /// Those of the first core, the nearest first, then those of the next one.
+    /// The first core's levels, the nearest first, then the next core's.
     private: Vec<Level>,
     last: Level,
 }
@@ -88,15 +88,15 @@ impl Caches {
         }
     }
 
-    /// A line will soon be accessed that may not be near.
+    /// Prefetches the host's data about a line that will soon be accessed and may not be near.
     #[inline(always)]
     pub(crate) fn expect(&self, line: u64) {
         let first = self.last.lines.expect(line);
         self.last.expect(first);
     }
 
-    /// Loads from a line, or stores to it with `flags` from [`flag::KEPT`]. True if that was all: the nearest
-    /// cache had it. Otherwise `further` says what became of it.
+    /// Loads from a line, or stores to it with `flags` from [`flag::KEPT`]. Returns true if the nearest cache sufficed;
+    /// otherwise `further` completes the access.
     #[inline(always)]
     pub(crate) fn is_near(&mut self, core: usize, line: u64, flags: u32) -> bool {
         let Some(near) = self.private.get_mut(core * self.levels) else {
@@ -114,11 +114,11 @@ impl Caches {
         owned
     }
 
-    /// Finds a line that the nearest cache does not have, or not as it has to be.
+    /// Finds a line that the nearest cache lacks, or does not own as a store requires.
     #[inline(always)]
     pub(crate) fn further(&mut self, core: usize, line: u64, flags: u32) -> Found {
         let request = Request { core, line, flags };
-        // Of loads it is known that the nearest level does not have them.
+        // The nearest level is known to lack the lines of loads.
         for level in usize::from(flags == 0)..self.levels {
             let Some(slot) = self.of(core)[level].lines.touch(line) else {
                 continue;
@@ -133,7 +133,7 @@ impl Caches {
         self.miss(request)
     }
 
-    /// A store to a line that the core does not own: others give it up.
+    /// A store to a line that the core holds but does not own: other cores give it up.
     #[inline(never)]
     fn claim(&mut self, request: Request, held: (usize, usize)) -> Found {
         let (level, mut slot) = held;
@@ -174,8 +174,8 @@ impl Caches {
         found
     }
 
-    /// Where a line will come to in the nearest cache of a core. What leaves it for the line is known to the next
-    /// level: the host looks for that ahead of time.
+    /// Chooses the slot of a line in a core's nearest cache. The line that leaves this slot has a word in the next
+    /// level, which the host prefetches.
     #[inline(always)]
     fn choose(&mut self, request: Request) -> Option<Choice> {
         let [near, further @ ..] = self.of(request.core) else {
@@ -190,8 +190,8 @@ impl Caches {
         Some(choice)
     }
 
-    /// A line in a slot of the last level enters a core's caches. Returns whether others were asked, and
-    /// [`flag::OWNED`] if none is left that has the line.
+    /// A line in a slot of the last level enters a core's caches. Returns whether other cores were asked, and
+    /// [`flag::OWNED`] if no other core has the line any more.
     #[inline(always)]
     fn enter(&mut self, request: Request, slot: usize) -> (bool, u32) {
         let word = *self.last.word(slot);
@@ -224,8 +224,8 @@ impl Caches {
         &mut self.private[first..first + self.levels]
     }
 
-    /// Puts a line into the levels of a core before the one that has it, in that slot. What the request says of
-    /// the line goes to the nearest.
+    /// Inserts a line into a core's levels that are nearer than `from`, which has it in `slot`. The request's flags go
+    /// to the nearest level.
     #[inline(always)]
     fn fill(
         &mut self,
@@ -254,7 +254,7 @@ impl Caches {
         }
     }
 
-    /// A line leaves a level of a core: nearer ones give it up, the next one learns what they knew.
+    /// A line leaves a level of a core: nearer levels drop it, and the next level receives their flags.
     #[inline(always)]
     fn leave(&mut self, core: usize, level: usize, line: u64, word: u32) {
         let (nearer, further) = self.of(core).split_at_mut(level);
@@ -272,7 +272,7 @@ impl Caches {
         }
     }
 
-    /// A line leaves the last level, and so all of them.
+    /// A line leaves the last level, and so all levels.
     #[inline(always)]
     fn leave_last(&mut self, line: u64, word: u32) -> Option<Eviction> {
         let kept = match word & SHARED {
@@ -282,20 +282,20 @@ impl Caches {
         Eviction::of(line, word | kept)
     }
 
-    /// A line leaves the cores whose caches hold it. Returns what was known of it there.
+    /// A line leaves all cores whose caches hold it. Returns its flags there.
     #[inline(never)]
     fn leave_cores(&mut self, line: u64, word: u32) -> u32 {
         sharers(word).fold(0, |kept, core| kept | self.invalidate(core, line))
     }
 
-    /// Takes a line from a core. Returns what was known of it there.
+    /// Removes a line from a core. Returns its flags there.
     #[inline(never)]
     fn invalidate(&mut self, core: usize, line: u64) -> u32 {
         let levels = self.of(core).iter_mut();
         levels.fold(0, |kept, level| kept | level.take(line))
     }
 
-    /// Of what a core knows of a line it forgets `flags`. Returns what of it memory has to learn.
+    /// Clears `flags` of a line in a core's levels. Returns the flags of which memory has to learn.
     fn forget(&mut self, core: usize, line: u64, flags: u32) -> u32 {
         let words = self
             .of(core)
@@ -308,13 +308,13 @@ impl Caches {
         })
     }
 
-    /// A core owns a line no longer. Returns what it knew of it.
+    /// A core no longer owns a line. Returns its flags there.
     #[inline(never)]
     fn share(&mut self, core: usize, line: u64) -> u32 {
         self.forget(core, line, flag::OWNED | flag::KEPT)
     }
 
-    /// Writes a line back, which stays where it is (clwb).
+    /// Writes a line back and keeps it in the caches (clwb).
     pub(crate) fn clean(&mut self, line: u64) -> Option<Eviction> {
         let slot = self.last.lines.find(line)?;
         let word = *self.last.word(slot);
@@ -336,7 +336,7 @@ impl Caches {
         *self.last.word(slot) &= !flag::PENDING;
     }
 
-    /// Every line that memory has not seen as it is.
+    /// Every line that is newer than in memory.
     pub(crate) fn dirty(&mut self) -> Vec<Eviction> {
         let lines: Vec<(usize, u64)> = self.last.lines.tags().collect();
         let eviction = |(slot, line)| {

@@ -1,4 +1,4 @@
-//! Is every line that was stored to found again, and is what the caches say of lines true?
+//! Is every line that was stored to found again, and are the caches' flags true?
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn level(lines: u64, ways: u32) -> description::Cache {
     }
 }
 
-/// What memory lacks, by a plain account of stores and evictions.
+/// The lines that memory lacks, by a plain account of stores and evictions.
 #[derive(Default)]
 struct Account {
     dirty: BTreeMap<u64, u32>,
@@ -44,7 +44,7 @@ fn flags_of(eviction: Eviction) -> u32 {
     pending | if eviction.dirty { flag::DIRTY } else { 0 }
 }
 
-/// What the module's header promises.
+/// Checks the promises of the module's header.
 fn check(caches: &mut Caches, account: &Account) {
     for core in 0..CORES {
         for level in 0..caches.levels {
@@ -81,7 +81,7 @@ fn check_line(caches: &mut Caches, core: usize, level: usize, (slot, line): (usi
     );
 }
 
-/// An access as the computer does it.
+/// An access, as the computer makes it.
 fn access(caches: &mut Caches, core: usize, line: u64, flags: u32) -> Found {
     match caches.is_near(core, line, flags) {
         true => Found::at(0),

@@ -1,4 +1,4 @@
-//! What an access comes to that the nearest cache is not enough for.
+//! Accesses for which the nearest cache does not suffice.
 
 use firn_units::{LINE_BYTES, PhysAddr};
 
@@ -33,7 +33,7 @@ impl Computer {
         self.processors[core].store(taken);
     }
 
-    /// What the nearest cache does not have the host's may not have either.
+    /// Prefetches the host's data of a line: if the nearest cache lacks the line, the host's cache may lack it, too.
     #[inline(always)]
     pub(super) fn expect(&self, line: u64) {
         if let Some(images) = &self.images {
@@ -41,8 +41,8 @@ impl Computer {
         }
     }
 
-    /// What a line takes that the nearest cache does not have: of caches, of memory, of other cores. What had
-    /// to go for it leaves meanwhile.
+    /// The latency of a line that the nearest cache lacks: of caches, of memory, of other cores. The line that it
+    /// evicts leaves meanwhile.
     #[inline(always)]
     fn latency(
         &mut self,
@@ -98,7 +98,7 @@ impl Computer {
         processor.now += asked + transfer + memory;
     }
 
-    /// A line leaves the caches: from here on it is on its way to be persistent. Returns when it is accepted.
+    /// A line leaves the caches and is on its way to persistence. Returns when it is accepted.
     pub(super) fn depart(&mut self, eviction: Eviction, now: Ticks, cause: Cause) -> Ticks {
         if let Some(under_way) = &mut self.under_way {
             under_way.is_seen(eviction.line);

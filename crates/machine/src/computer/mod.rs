@@ -1,8 +1,8 @@
-//! The computer as a whole: each instruction's way through core, caches, controller and devices.
+//! The computer as a whole: each instruction's path through core, caches, controller and devices.
 //!
-//! Cores are in order. A hit in the nearest cache costs nothing beyond its instruction. A miss costs its
-//! latency where the program follows what it loads ([`Overlap::Chain`]), and its share of the misses that
-//! overlap where it does not.
+//! Cores are in order. A hit in the nearest cache costs nothing beyond its instruction. A miss costs its full latency
+//! if the program follows the value that it loads ([`Overlap::Chain`]); otherwise it costs its share of the misses that
+//! overlap.
 
 mod miss;
 mod power;
@@ -24,18 +24,18 @@ use crate::underway::UnderWay;
 /// Whether a miss overlaps with others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overlap {
-    /// Its address, or what is done next, comes from a load: nothing overlaps.
+    /// Its address, or the next step, depends on a load: nothing overlaps.
     Chain,
     /// It is one of several that the core knows at once.
     Independent,
 }
 
-/// What is asked of memory.
+/// A request to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// A line is wanted.
+    /// A line is read.
     Read,
-    /// A line is sent.
+    /// A line is written.
     Write,
 }
 
@@ -47,7 +47,7 @@ pub struct Computer {
     processors: Vec<Processor>,
     caches: Caches,
     controller: Controller,
-    /// Ticks of a hit in each level, and in none: how long the caches are asked before memory is.
+    /// Ticks of a hit in each level, then of a miss in all of them: how long it takes until memory is asked.
     levels: Vec<Ticks>,
     instruction: Ticks,
     parallel_misses: Ticks,
@@ -55,13 +55,13 @@ pub struct Computer {
     nvm_pages: PageSize,
     dram_pages: PageSize,
     images: Option<Images>,
-    /// Kept where a power failure leaves more than what was written back.
+    /// Present if a power failure leaves more than the lines that were written back.
     under_way: Option<UnderWay>,
     mechanism: Box<dyn Mechanism>,
 }
 
 impl Computer {
-    /// A computer whose memory holds nothing: only addresses count.
+    /// A computer whose memory holds no data: only addresses count.
     pub fn new(described: &Description) -> Self {
         let core = &described.core;
         let hits = described
@@ -148,7 +148,7 @@ impl Computer {
         self.processors[core].now
     }
 
-    /// So many instructions that touch no memory.
+    /// Executes `instructions` that touch no memory.
     #[inline(always)]
     pub fn work(&mut self, core: usize, instructions: u64) {
         let processor = &mut self.processors[core];
@@ -166,7 +166,7 @@ impl Computer {
         }
     }
 
-    /// A store to the line at `at`. It waits in the store buffer; the core only if that is full.
+    /// A store to the line at `at`. It waits in the store buffer; the core waits only if the buffer is full.
     #[inline(always)]
     pub fn store(&mut self, core: usize, at: PhysAddr) {
         self.store_with(core, at, flag::DIRTY);
@@ -187,7 +187,7 @@ impl Computer {
         self.processors[core].store(CYCLE);
     }
 
-    /// An instruction that touches memory: its time, and that of finding its address.
+    /// Begins an instruction that touches memory: takes its time, and the time to translate its address.
     #[inline(always)]
     fn begin(&mut self, core: usize, at: PhysAddr) -> &mut Processor {
         let processor = &mut self.processors[core];
@@ -198,7 +198,7 @@ impl Computer {
         &mut self.processors[core]
     }
 
-    /// Finds an address in another page than the last one: meanwhile the host finds what its line holds.
+    /// Translates an address in another page than the last one. Meanwhile the host prefetches the line's data.
     #[inline(never)]
     fn translate(&mut self, core: usize, at: PhysAddr) {
         let line = at.bytes() / LINE_BYTES;
@@ -228,7 +228,7 @@ impl Computer {
         self.wait_for(core, line, (found, Cause::Store), Overlap::Chain);
     }
 
-    /// Writes the line at `at` back (clwb). The core goes on; its next fence waits until the line is accepted.
+    /// Writes the line at `at` back (clwb). The core continues; its next fence waits until the line is accepted.
     pub fn write_back(&mut self, core: usize, at: PhysAddr) {
         self.begin(core, at).counts.write_backs += 1;
         let Some(eviction) = self.caches.clean(at.bytes() / LINE_BYTES) else {
@@ -252,8 +252,8 @@ impl Computer {
         processor.now = done_at;
     }
 
-    /// A request that comes from no core, at `now`: past the caches, which must not hold its line, to the mechanism
-    /// and the controller. Returns when the line is there, or accepted.
+    /// A request at `now` that comes from no core. It bypasses the caches, which must not hold its line, and goes to
+    /// the mechanism and the controller. Returns when the line arrives, or is accepted.
     #[inline]
     pub fn request(&mut self, at: PhysAddr, request: Request, now: Ticks) -> Ticks {
         let (mechanism, mut port) = self.port(Cause::Outside);
@@ -276,7 +276,7 @@ impl Computer {
         processor.now = processor.now.max(until);
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub fn statistics(&self) -> Statistics {
         let (queue, nvm, dram) = self.controller.counts();
         let core = |processor: &Processor| {
@@ -293,7 +293,7 @@ impl Computer {
 
     // ---- the mechanism ----
 
-    /// The mechanism, and the port that it is plugged on, on behalf of `cause`.
+    /// The mechanism and its port, on behalf of `cause`.
     #[inline(always)]
     fn port(&mut self, cause: Cause) -> (&mut dyn Mechanism, MemoryPort<'_>) {
         let port = MemoryPort {
@@ -305,7 +305,7 @@ impl Computer {
         (&mut *self.mechanism, port)
     }
 
-    /// Does something of the mechanism's, without time.
+    /// Lets the mechanism act without time.
     pub(crate) fn with_mechanism_now<R>(
         &mut self,
         act: impl FnOnce(&mut dyn Mechanism, &mut MemoryPort<'_>) -> R,
@@ -315,7 +315,7 @@ impl Computer {
         act(mechanism, &mut port)
     }
 
-    /// An instruction of the mechanism's, on a core: it takes the ticks of its parts, then touches its lines.
+    /// An instruction of the mechanism on a core: it takes the ticks of its parts, then loads its lines.
     pub(crate) fn ask(
         &mut self,
         core: usize,
@@ -336,17 +336,17 @@ impl Computer {
         }
     }
 
-    /// Where a line of persistent memory lies.
+    /// The device address of a line of persistent memory.
     pub(crate) fn home(&self, at: PhysAddr) -> DevAddr {
         self.mechanism.home(at)
     }
 
-    /// When the mechanism wants to do something.
+    /// When the mechanism wants to act.
     pub(crate) fn wakes_at(&self) -> Ticks {
         self.mechanism.wakes_at()
     }
 
-    /// Lets the mechanism do what is due at `now`.
+    /// Lets the mechanism do the work that is due at `now`.
     pub(crate) fn wake(&mut self, now: Ticks) {
         let (mechanism, mut port) = self.port(Cause::Mechanism);
         let until = mechanism.wake(now, &mut port);
@@ -358,7 +358,7 @@ impl Computer {
         }
     }
 
-    /// Ticks from a core to the controller: the way through its caches.
+    /// Ticks from a core to the controller, through the core's caches.
     #[inline(always)]
     fn path(&self) -> Ticks {
         self.levels.last().copied().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! What a power failure takes: stores that no cache has seen yet, where it leaves the caches (eADR).
+//! Power failures that leave the caches (eADR): they take the stores that no cache has seen yet.
 
 use firn_units::{LINE_BYTES, PhysAddr, WORDS_PER_LINE};
 
@@ -9,13 +9,13 @@ use crate::underway::{Changed, UnderWay};
 use super::Computer;
 
 impl Computer {
-    /// This computer, whose power failures lose stores that have entered no cache, and nothing else.
+    /// Makes power failures lose the stores that have entered no cache, and nothing else.
     pub(crate) fn keeping_caches(mut self) -> Self {
         self.under_way = Some(UnderWay::new(self.processors.len()));
         self
     }
 
-    /// The word number `word` becomes `value`, by the store that a core did last.
+    /// Sets word number `word` to `value`, as part of a core's latest store.
     #[inline(always)]
     pub(crate) fn set_word(&mut self, core: usize, word: u64, value: u64) {
         if self.under_way.is_some() {
@@ -24,7 +24,7 @@ impl Computer {
         self.images_mut().store(word, value);
     }
 
-    /// The word number `word` becomes `value`, by a `relocate`.
+    /// Sets word number `word` to `value`, as part of a `relocate`.
     pub(crate) fn set_relocated_word(&mut self, core: usize, word: u64, value: u64) {
         if self.under_way.is_some() {
             self.put_down(core, word / WORDS_PER_LINE as u64, Some(word), true);
@@ -32,7 +32,7 @@ impl Computer {
         self.images_mut().store(word, value);
     }
 
-    /// A core stored to volatile memory, which others may learn of, and from it that it stored before.
+    /// A core stored to volatile memory. Others may learn of it, and thereby of the core's earlier stores.
     #[inline(always)]
     pub(crate) fn volatile_stored(&mut self, core: usize, at: PhysAddr) {
         if self.under_way.is_some() {
@@ -55,7 +55,7 @@ impl Computer {
         }
     }
 
-    /// The power fails at `now`: memory is without the stores that no cache had seen.
+    /// The power fails at `now`: memory loses the stores that no cache had seen.
     #[cold]
     pub(crate) fn lose_stores(&mut self, now: Ticks) {
         let Some(under_way) = &mut self.under_way else {
@@ -73,7 +73,7 @@ impl Computer {
         }
     }
 
-    /// Makes persistent what only caches have, without time. They keep it.
+    /// Makes the content of the caches persistent, without time. The caches keep it.
     pub(crate) fn sync(&mut self) {
         if let Some(under_way) = &mut self.under_way {
             under_way.settle();

@@ -1,4 +1,4 @@
-//! What can be wrong with a description.
+//! Errors in the description of a machine.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 #[derive(thiserror::Error, Debug)]
 #[non_exhaustive]
 pub enum DescriptionError {
-    /// There is none of this name.
+    /// No machine has this name.
     #[error("there is no machine `{name}`; name one of {known}, or a file that ends in .toml")]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// Those there are.
+        /// The known names.
         known: String,
     },
     /// The file cannot be read.
@@ -19,21 +19,21 @@ pub enum DescriptionError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It is no TOML, or has a field too many or too few.
+    /// The text is not TOML, or a field is missing or unknown.
     #[error("machine `{machine}`: {message}")]
     Syntax {
-        /// Which one.
+        /// The machine's name.
         machine: String,
-        /// What is wrong, and where.
+        /// The error and its place.
         message: String,
     },
-    /// A number has a unit of another kind.
+    /// A number's unit is of another kind.
     #[error("machine `{machine}`: {field} has the unit `{found}`; allowed are {allowed}")]
     Unit {
-        /// Which one.
+        /// The machine's name.
         machine: String,
         /// The number, by its path in the file.
         field: String,
@@ -42,16 +42,16 @@ pub enum DescriptionError {
         /// The units that it may have.
         allowed: &'static str,
     },
-    /// A number is not one that the machine can have.
+    /// A number has a value that the machine cannot have.
     #[error("machine `{machine}`: {field} is {found}; it must be {allowed}")]
     Value {
-        /// Which one.
+        /// The machine's name.
         machine: String,
         /// The number, by its path in the file.
         field: String,
         /// Its value and unit.
         found: String,
-        /// What it may be.
+        /// The values that it may have.
         allowed: String,
     },
 }

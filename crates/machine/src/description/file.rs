@@ -1,4 +1,4 @@
-//! A description as it is written (TOML), and what the model makes of it.
+//! A description as it is written (TOML), and its conversion for the model.
 
 use firn_units::LINE_BYTES;
 use serde::Deserialize;
@@ -113,7 +113,7 @@ const WAYS: Dimension = Dimension::Count("ways", 1 << 10);
 const BANKS: Dimension = Dimension::Count("banks", 1 << 16);
 
 impl File {
-    /// Reads a description; `origin` is what errors call it until its name is known.
+    /// Reads a description. Errors call it `origin` until its name is known.
     pub(super) fn parse(origin: &str, text: &str) -> Result<Self, DescriptionError> {
         toml::from_str(text).map_err(|error| DescriptionError::Syntax {
             machine: origin.to_owned(),
@@ -121,7 +121,7 @@ impl File {
         })
     }
 
-    /// What the model makes of it, and its numbers as they are written.
+    /// The description in the model's units, and its numbers as they are written.
     pub(super) fn resolve(self) -> Result<(Description, Vec<Number>), DescriptionError> {
         let mut reader = Reader {
             machine: self.name.clone(),
@@ -161,7 +161,7 @@ impl CoreTable {
     }
 }
 
-/// From the nearest level to the last one, which all cores share.
+/// The caches from the nearest level to the last one, which all cores share.
 fn caches(
     tables: &[CacheTable],
     clock_mhz: u32,

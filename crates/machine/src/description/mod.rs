@@ -1,10 +1,10 @@
-//! What a machine is made of. Latencies are cycles of a core, rounded from what a description says.
+//! The parts of a machine. Latencies are in cycles of a core, rounded from the description's figures.
 //!
 //! ```text
-//! registry   the machines there are, by name, and those of files
-//! file       a description as it is written, and what the model makes of it
+//! registry   the known machines, by name, and those of files
+//! file       a description as it is written, and its conversion for the model
 //! quantity   a number with its unit, kind and source
-//! error      what can be wrong with one
+//! error      errors in a description
 //! ```
 
 mod error;
@@ -19,13 +19,13 @@ pub use registry::NAMES;
 /// A machine, as the model uses it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Description {
-    /// What the command line calls it.
+    /// Its name on the command line.
     pub name: String,
-    /// What it is, in a sentence.
+    /// Its description in a sentence.
     pub about: String,
     /// The cores.
     pub core: Core,
-    /// Caches from the nearest to the last level, of which the last is shared by all cores.
+    /// Caches from the nearest to the last level, which all cores share.
     pub caches: Vec<Cache>,
     /// Translations of addresses.
     pub translation: Translation,
@@ -37,10 +37,10 @@ pub struct Description {
     pub nvm: Device,
 }
 
-/// What all cores are like.
+/// The properties of every core.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Core {
-    /// Cores there are.
+    /// Number of cores.
     pub count: u32,
     /// Megahertz.
     pub clock_mhz: u32,
@@ -55,13 +55,13 @@ pub struct Core {
 /// A level of cache.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Cache {
-    /// What the paper calls it.
+    /// Its name in the paper.
     pub name: String,
     /// Bytes of data, of one core or of all.
     pub bytes: u64,
-    /// Lines that a set holds.
+    /// Lines of a set.
     pub ways: u32,
-    /// Cycles from the request to the data, of a hit.
+    /// Cycles of a hit, from the request to the data.
     pub hit_cycles: u32,
     /// Whether all cores share it.
     pub shared: bool,
@@ -85,9 +85,9 @@ pub struct Translation {
 pub struct Buffer {
     /// Translations that it holds.
     pub entries: u32,
-    /// Translations that a set holds.
+    /// Translations of a set.
     pub ways: u32,
-    /// Cycles of a hit beyond those of the access. Zero where the access hides it.
+    /// Cycles of a hit beyond those of the access; zero if the access hides it.
     pub hit_cycles: u32,
 }
 
@@ -98,57 +98,57 @@ pub struct Controller {
     pub queue_entries: u32,
     /// Cycles until a line that is written back is accepted.
     pub accept_cycles: u32,
-    /// Cycles that a line takes from another core's cache.
+    /// Cycles to fetch a line from another core's cache.
     pub transfer_cycles: u32,
 }
 
 /// Memory behind the controller.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Device {
-    /// What an access takes.
+    /// Latency of an access.
     pub latency: Latency,
-    /// Bytes a second that can be read, in millions.
+    /// Bytes that can be read per second, in millions.
     pub read_megabytes_per_s: u32,
-    /// Bytes a second that can be written, in millions.
+    /// Bytes that can be written per second, in millions.
     pub write_megabytes_per_s: u32,
-    /// What accesses take, if somebody says so.
+    /// Energy of its accesses, if a source gives it.
     pub energy: Option<BitEnergy>,
 }
 
-/// Energy of a device's parts, in femtojoules a bit.
+/// Energy of a device's parts, in femtojoules per bit.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BitEnergy {
-    /// The row buffer is read.
+    /// Reading the row buffer.
     pub buffer_read: u32,
-    /// The row buffer is written.
+    /// Writing the row buffer.
     pub buffer_write: u32,
-    /// A row's cells are read.
+    /// Reading a row's cells.
     pub array_read: u32,
-    /// A row's cells are written.
+    /// Writing a row's cells.
     pub array_write: u32,
 }
 
 /// Cycles of an access to a device, from the controller's request to its data.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Latency {
-    /// Every access takes as long, wherever it goes.
+    /// Every access takes equally long, whatever its address.
     Fixed {
         /// Cycles of a read.
         read: u32,
-        /// Cycles of a write, for which its bank is busy.
+        /// Cycles of a write.
         write: u32,
     },
-    /// By the row that the bank has open.
+    /// The latency depends on the row that the bank has open.
     Rows {
         /// Banks, each with an open row.
         banks: u32,
         /// Bytes of a row.
         row_bytes: u32,
-        /// The row is open.
+        /// Cycles if the row is open.
         hit: u32,
-        /// Another one is, and was only read.
+        /// Cycles if another row is open and was only read.
         clean_miss: u32,
-        /// Another one is, and was written.
+        /// Cycles if another row is open and was written.
         dirty_miss: u32,
     },
 }

@@ -38,7 +38,7 @@ pub(super) struct Quantity {
     source: String,
 }
 
-/// A number of a machine, to be read.
+/// A number of a machine, as reports show it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Number {
     /// Its path in the file.
@@ -53,21 +53,21 @@ pub struct Number {
     pub source: String,
 }
 
-/// What a number counts.
+/// The quantity that a number gives.
 #[derive(Clone, Copy)]
 pub(super) enum Dimension {
-    /// Things of this name, of which there is at least one and at most so many.
+    /// Things of this name, at least one and at most this many.
     Count(&'static str, u32),
     Bytes,
-    /// Of a clock of so many megahertz; into cycles.
+    /// Time, converted to cycles of a clock of this many megahertz.
     Time(u32),
-    /// Of the same, into thousandths of cycles.
+    /// Time, converted to thousandths of these cycles.
     FineTime(u32),
-    /// Into megahertz.
+    /// Frequency, converted to megahertz.
     Frequency,
-    /// Into megabytes a second.
+    /// Data rate, converted to megabytes per second.
     Rate,
-    /// Of a bit, into femtojoules.
+    /// Energy per bit, converted to femtojoules.
     Energy,
 }
 
@@ -83,7 +83,7 @@ impl Dimension {
         }
     }
 
-    /// The unit that the model counts in.
+    /// The unit in which the model counts.
     fn own_unit(self) -> &'static str {
         match self {
             Self::Count(unit, _) => unit,
@@ -96,7 +96,7 @@ impl Dimension {
         }
     }
 
-    /// What one of this unit is of the model's own.
+    /// How many of the model's units make one of this unit.
     fn factor(self, unit: &str) -> Option<f64> {
         let per_ns = |clock_mhz: u32| f64::from(clock_mhz) / 1_000.0;
         let time = |clock_mhz| match unit {
@@ -121,7 +121,7 @@ impl Dimension {
         }
     }
 
-    /// The least and the most there may be, in the model's own unit.
+    /// The least and the greatest value allowed, in the model's unit.
     fn range(self) -> (u32, u32) {
         match self {
             Self::Count(_, most) => (1, most),
@@ -131,14 +131,14 @@ impl Dimension {
     }
 }
 
-/// Turns the numbers of a machine into the model's, and notes each of them.
+/// Converts the numbers of a machine for the model, and records each of them.
 pub(super) struct Reader {
     pub(super) machine: String,
     pub(super) numbers: Vec<Number>,
 }
 
 impl Reader {
-    /// A number, rounded. Errors: another unit, less than there must be, more than the model can count.
+    /// A number, rounded. Errors: a wrong unit, a value below the minimum or above what the model can count.
     pub(super) fn read(
         &mut self,
         field: impl Into<String>,
@@ -156,7 +156,7 @@ impl Reader {
         };
         let (least, most) = dimension.range();
         let rounded = (quantity.value * factor).round();
-        // What is no number is in no range.
+        // A value that is not a number lies in no range.
         if !(f64::from(least)..=f64::from(most)).contains(&rounded) || quantity.value < 0.0 {
             let unit = dimension.own_unit();
             let allowed = format!("from {least} to {most} {unit}");

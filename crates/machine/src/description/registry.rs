@@ -1,4 +1,4 @@
-//! The machines there are, by name.
+//! The known machines, by name.
 
 use core::hash::{Hash, Hasher};
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::quantity::Number;
 /// The machines that come with this crate.
 pub const NAMES: [&str; 3] = ["ffccd", "thynvm", "hoop"];
 
-/// How a file is told from a name.
+/// The ending that tells a file from a name.
 const FILE_ENDS_IN: &str = "toml";
 
 fn built_in(name: &str) -> Option<&'static str> {
@@ -26,9 +26,9 @@ fn built_in(name: &str) -> Option<&'static str> {
 }
 
 impl Description {
-    /// The machine of this name, or of the file of this path.
+    /// The machine with this name, or from the file with this path.
     ///
-    /// Errors: there is none; what it says cannot be.
+    /// Errors: there is none, or its description is wrong.
     pub fn of(name: &str) -> Result<Self, DescriptionError> {
         Self::with_numbers(name).map(|(description, _)| description)
     }
@@ -58,7 +58,7 @@ impl Description {
         Ok(description)
     }
 
-    /// Equal for machines whose results are equal, whatever their names are.
+    /// Equal for machines whose results are equal, whatever their names.
     pub fn digest(&self) -> u64 {
         let mut hasher = Xxh3::new();
         let nameless = Self {

@@ -1,4 +1,4 @@
-//! No mechanism: every hook as it is. The example to begin from.
+//! No mechanism: every hook keeps its default. The example to begin from.
 
 use firn_media::Offers;
 

@@ -1,4 +1,4 @@
-//! The port that a mechanism is plugged on: caches before it, the queue and the devices behind it.
+//! The port of a mechanism: caches before it, the queue and the devices behind it.
 
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr, WORD_BYTES, WORDS_PER_LINE};
 
@@ -29,8 +29,8 @@ impl From<crate::caches::Eviction> for OutgoingLine {
     }
 }
 
-/// Memory of a mechanism's own, in bytes: behind the program's on the persistent device, and on the volatile one
-/// behind [`crate::DRAM_START`].
+/// Memory of a mechanism's own, in bytes: behind the program's memory on the persistent device, and on the volatile
+/// device from [`crate::DRAM_START`] on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Regions {
     /// Persistent.
@@ -39,22 +39,22 @@ pub struct Regions {
     pub dram: u64,
 }
 
-/// What a mechanism can use. Times are asked for and told; what devices hold changes at once.
+/// A mechanism's access to memory. Times are arguments and results; the content of devices changes at once.
 ///
-/// Devices hold data where a program runs on the machine; where only addresses count they hold nothing, and words
-/// are zero. While the power is gone no time passes: everything is accepted when it is sent.
+/// Devices hold data if a program runs on the machine. If only addresses count, they hold nothing, and words are zero.
+/// While the power is gone, no time passes: a line is accepted when it is sent.
 pub struct MemoryPort<'b> {
     pub(crate) caches: &'b mut Caches,
-    /// Not there while no time passes.
+    /// Absent while no time passes.
     pub(crate) controller: Option<&'b mut Controller>,
     pub(crate) images: Option<&'b mut Images>,
-    /// Whom the mechanism works for.
+    /// The cause on whose behalf the mechanism works.
     pub(crate) cause: Cause,
 }
 
 impl MemoryPort<'_> {
-    /// Reads a line of a device at `now`, for whoever asked the mechanism for one, and else for itself. Returns when
-    /// it is there.
+    /// Reads a line of a device at `now`, on behalf of the request that asked the mechanism for a line, or else for
+    /// itself. Returns when the line arrives.
     pub fn read(&mut self, at: DevAddr, now: Ticks) -> Ticks {
         self.read_for(self.cause.of_read(), at, now)
     }
@@ -71,8 +71,8 @@ impl MemoryPort<'_> {
         }
     }
 
-    /// Sends the line that the program sees at `from` to a place of a device. Returns when it is accepted, from
-    /// when on it is persistent if the device is.
+    /// Sends the line that the program sees at `from` to a place of a device. Returns when it is accepted; from then on
+    /// it is persistent if the device is.
     pub fn write(&mut self, to: DevAddr, from: PhysAddr, now: Ticks) -> Ticks {
         if let Some(images) = &mut self.images {
             images.persist(from, to);
@@ -80,8 +80,8 @@ impl MemoryPort<'_> {
         self.write_for(self.cause.of_write(), to, now)
     }
 
-    /// Copies a line from one place of a device to another, in the background: reads it and writes it once it is
-    /// there. Returns when it is accepted.
+    /// Copies a line from one place of a device to another, in the background: reads it, and writes it once it arrives.
+    /// Returns when it is accepted.
     pub fn transfer(&mut self, from: DevAddr, to: DevAddr, now: Ticks) -> Ticks {
         let read_at = self.read_own(from, now);
         if let Some(images) = &mut self.images {
@@ -90,26 +90,26 @@ impl MemoryPort<'_> {
         self.send(to, read_at)
     }
 
-    /// The words of a mechanism's own line. In no time: [`MemoryPort::read`] takes that.
+    /// The words of one of the mechanism's own lines. Takes no time; [`MemoryPort::read`] does.
     pub fn words(&self, at: DevAddr) -> [u64; WORDS_PER_LINE] {
         core::array::from_fn(|n| self.word(at + n as u64 * WORD_BYTES))
     }
 
-    /// A word of a mechanism's own. In no time.
+    /// One of the mechanism's own words. Takes no time.
     pub fn word(&self, at: DevAddr) -> u64 {
         self.images
             .as_ref()
             .map_or(0, |images| images.device_word(at))
     }
 
-    /// Replaces a word of a mechanism's own. In no time: [`MemoryPort::send`] takes that.
+    /// Replaces one of the mechanism's own words. Takes no time; [`MemoryPort::send`] does.
     pub fn set_word(&mut self, at: DevAddr, word: u64) {
         if let Some(images) = &mut self.images {
             images.set_device_word(at, word);
         }
     }
 
-    /// Sends a line of a mechanism's own, whose words were set. Returns when it is accepted.
+    /// Sends one of the mechanism's own lines, whose words were set. Returns when it is accepted.
     pub fn send(&mut self, at: DevAddr, now: Ticks) -> Ticks {
         self.write_for(Cause::Mechanism, at, now)
     }
@@ -121,8 +121,8 @@ impl MemoryPort<'_> {
         }
     }
 
-    /// Every line that memory lacks, in the order of addresses. The caches keep them, and think that memory has
-    /// them from here on: the mechanism has to write them.
+    /// Every line that is newer than in memory, in the order of addresses. The caches keep these lines and from here on
+    /// count them as written: the mechanism has to write them.
     pub fn flush(&mut self) -> Vec<OutgoingLine> {
         let dirty = self.caches.dirty();
         for leaving in &dirty {

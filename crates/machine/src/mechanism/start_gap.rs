@@ -1,10 +1,10 @@
 //! Start-Gap: wear levelling by a gap that wanders through memory (Qureshi and others, MICRO 2009, section 4).
 //!
-//! Memory has one line more than the program. Every [`PERIOD`] writes the line before the gap moves into it, and
-//! the gap is where that line was; once the gap has been everywhere each line lies one further, and `start` counts
-//! that. Two registers say where each line is, and lie in a line of their own that is written when they change:
-//! of what is moved both places hold the same until then, so that whichever registers a power failure leaves are
-//! right.
+//! Memory has one line more than the program. Every [`PERIOD`] writes, the line before the gap moves into the gap, and
+//! the gap is then where that line was. Once the gap has been everywhere, each line lies one further, and `start`
+//! counts this. Two registers say where each line is. They lie in a line of their own, which is written when they
+//! change. Until then both places of the moved line hold its content, so a power failure may leave the old registers or
+//! the new ones.
 
 use firn_media::Offers;
 use firn_units::{DevAddr, LINE_BYTES, PhysAddr};
@@ -19,7 +19,7 @@ const PERIOD: u64 = 100;
 struct StartGap {
     /// Lines of the program.
     lines: u64,
-    /// How far everything has wandered, and the line that holds nothing.
+    /// How far all lines have wandered, and the line that holds nothing.
     start: u64,
     gap: u64,
     writes: u64,
@@ -38,7 +38,7 @@ impl StartGap {
         }
     }
 
-    /// Where the registers are kept: behind the line that the program lacks.
+    /// The address of the registers: behind the line that memory has more than the program.
     fn registers(&self) -> DevAddr {
         DevAddr((self.lines + 1) * LINE_BYTES)
     }

@@ -1,7 +1,7 @@
-//! Ways in sets: what caches and translation buffers have in common.
+//! Ways in sets: the common part of caches and translation buffers.
 //!
-//! Whoever simulates spends his time here, and a processor that has to guess spends his in wrong guesses. So a
-//! set is searched without branches: all its ways are compared, and at most one adds its number to the result.
+//! The simulator spends its time here, and wrongly predicted branches would cost the host most of it. So a set is
+//! searched without branches: all its ways are compared, and at most one adds its number to the result.
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +12,10 @@ use firn_fibers::prefetch;
 const GROUP: usize = 8;
 /// Code of a set's first way, in sets of at most two groups; the bits below are the ways' numbers.
 const FIRST_CODE: u32 = 6 * GROUP as u32;
-/// A way that holds nothing. No line and no page has its tag.
+/// The tag of a way that holds nothing. No line and no page has it.
 const EMPTY: u32 = u32::MAX;
-/// When a way was used that is none: a set's last group may have fewer. The bits of the greatest float that is
-/// finite, since times are compared as floats.
+/// The time of a way that does not exist, in a set whose last group has fewer ways. It has the bits of the greatest
+/// finite float, since times are compared as floats.
 const NEVER_OLDEST: i32 = f32::MAX.to_bits() as i32;
 
 /// A part of a set, on one line of the host's cache.
@@ -23,8 +23,8 @@ const NEVER_OLDEST: i32 = f32::MAX.to_bits() as i32;
 #[repr(align(64))]
 struct Group {
     tags: [u32; GROUP],
-    /// When each was used last, with its number in the set in the low bits. Nothing but the number if it holds
-    /// nothing.
+    /// When each way was last used, with its number in the set in the low bits. An empty way has nothing but its
+    /// number.
     used: [i32; GROUP],
 }
 
@@ -41,14 +41,14 @@ impl Group {
         }
     }
 
-    /// When each way was used, as floats: positive ones are ordered as their bits are.
+    /// When each way was used, as floats: positive floats have the order of their bits.
     #[inline(always)]
     fn times(&self) -> [f32; GROUP] {
         self.used.map(|used| f32::from_bits(used as u32))
     }
 
-    /// The code of the way that holds a tag, where the first way's is `first`; zero if none does. The compiler
-    /// compares all ways at once, as long as no code is a power of two, which it had better shift.
+    /// The code of the way that holds a tag, if the first way's code is `first`; zero if no way holds it. The compiler
+    /// compares all ways at once, unless a code is a power of two, which it would rather shift.
     #[inline(always)]
     fn code(&self, tag: u32, first: u32) -> u32 {
         let mut code = 0;
@@ -59,7 +59,7 @@ impl Group {
     }
 }
 
-/// The older of each two times. Unlike whole numbers, floats have an instruction for it on every x86-64.
+/// The older of each two times. For floats, unlike integers, every x86-64 has an instruction for this.
 #[inline(always)]
 fn older<const WAYS: usize>(one: [f32; WAYS], other: [f32; WAYS]) -> [f32; WAYS] {
     core::array::from_fn(|way| {
@@ -80,15 +80,15 @@ fn oldest_of([a, b, c, d, e, f, g, h]: [f32; GROUP]) -> i32 {
     oldest.to_bits() as i32
 }
 
-/// What became of a tag.
+/// Where a tag is.
 pub(crate) enum Place {
-    /// It is in this slot.
+    /// It was already in this slot.
     Held(usize),
-    /// It was put into this slot, and what was there had to go.
+    /// It was put into this slot and evicted this tag, if the slot held one.
     Put(usize, Option<u64>),
 }
 
-/// Tags in sets that replace what was used longest ago. Each stays in the slot that it was put into.
+/// Tags in sets with least-recently-used replacement. A tag stays in the slot that it was put into.
 pub(crate) struct Sets {
     count: u64,
     /// One over `count`, in fractions of 2^64, rounded up.
@@ -96,15 +96,15 @@ pub(crate) struct Sets {
     groups_per_set: usize,
     groups: Vec<Group>,
     now: i32,
-    /// From one time to the next: the bits below are a way's number.
+    /// From one time to the next. The bits below it are a way's number.
     step: i32,
-    /// The last time before times are numbered anew.
+    /// The last time before times are renumbered.
     last: i32,
-    /// Slots that were emptied.
+    /// How often a slot was emptied.
     taken: u64,
 }
 
-/// A slot that a tag is to be put into.
+/// The slot chosen for a tag.
 #[derive(Clone, Copy)]
 pub(crate) struct Choice {
     pub(crate) slot: usize,
@@ -112,9 +112,9 @@ pub(crate) struct Choice {
 }
 
 impl Sets {
-    /// Tags are smaller.
+    /// Every tag is smaller.
     pub(crate) const END_OF_TAGS: u64 = EMPTY as u64;
-    /// Sets there may be.
+    /// Most sets.
     pub(crate) const MOST_SETS: u64 = 1 << 22;
 
     pub(crate) fn new(entries: u64, ways: u32) -> Self {
@@ -140,7 +140,7 @@ impl Sets {
         }
     }
 
-    /// Slots are smaller.
+    /// Every slot's number is smaller.
     pub(crate) fn slots(&self) -> usize {
         self.groups.len() * GROUP
     }
@@ -155,7 +155,7 @@ impl Sets {
         set as usize * self.groups_per_set
     }
 
-    /// A tag will soon be looked for. Returns the first slot of its set.
+    /// Prefetches the set of a tag, which will soon be looked for. Returns the set's first slot.
     #[inline(always)]
     pub(crate) fn expect(&self, tag: u64) -> usize {
         let first = self.first(tag);
@@ -213,7 +213,7 @@ impl Sets {
         Some(first * GROUP + way)
     }
 
-    /// What a slot holds counts as used.
+    /// The tag in a slot counts as used.
     #[inline(always)]
     pub(crate) fn touch_slot(&mut self, slot: usize) {
         let (group, way) = (slot / GROUP, slot % GROUP);
@@ -227,7 +227,7 @@ impl Sets {
         self.groups[first + way / GROUP].used[way % GROUP] = time | way as i32;
     }
 
-    /// Touches a tag, or puts it in if it is not there.
+    /// Touches a tag, or inserts it if it is absent.
     #[inline(always)]
     pub(crate) fn touch_or_put(&mut self, tag: u64) -> Place {
         let first = self.first(tag);
@@ -243,7 +243,7 @@ impl Sets {
         }
     }
 
-    /// Touches a tag or puts it in, where nobody asks for slots. True if it was there.
+    /// Touches a tag or inserts it, for callers that need no slot. Returns true if it was there.
     #[inline(always)]
     pub(crate) fn use_or_put(&mut self, tag: u64) -> bool {
         if self.groups_per_set > 1 {
@@ -265,7 +265,7 @@ impl Sets {
         is_held
     }
 
-    /// Puts a tag where it is not. Returns its slot, and what had to go from it.
+    /// Inserts an absent tag. Returns its slot and the evicted tag.
     #[inline(always)]
     pub(crate) fn put(&mut self, tag: u64) -> (usize, Option<u64>) {
         self.put_in(self.first(tag), tag as u32)
@@ -277,7 +277,7 @@ impl Sets {
         (slot, self.put_at(slot, tag.into()))
     }
 
-    /// The slot that a tag would be put into: what the host needs to know of it is there by then.
+    /// The slot that a tag would be put into. It is chosen early, so that the host can prefetch its data.
     #[inline(always)]
     pub(crate) fn choose(&self, tag: u64) -> Choice {
         Choice {
@@ -286,10 +286,10 @@ impl Sets {
         }
     }
 
-    /// Puts a tag in whose slot was chosen since anything was last used.
+    /// Inserts a tag into its chosen slot. No tag may have been used since the choice.
     #[inline(always)]
     pub(crate) fn put_chosen(&mut self, tag: u64, choice: Choice) -> (usize, Option<u64>) {
-        // An empty way comes before any other.
+        // A slot that was emptied meanwhile comes before any other.
         if choice.taken != self.taken {
             return self.put(tag);
         }
@@ -304,13 +304,13 @@ impl Sets {
         (victim != EMPTY).then_some(victim.into())
     }
 
-    /// The slot of a set that was not used for longest.
+    /// The least recently used slot of a set.
     #[inline(always)]
     fn oldest_in(&self, first: usize) -> usize {
         first * GROUP + (self.oldest(first) & (self.step - 1)) as usize
     }
 
-    /// When the way of a set was used that was not for longest.
+    /// When the least recently used way of a set was used.
     #[inline(always)]
     fn oldest(&self, first: usize) -> i32 {
         let groups = &self.groups[first..first + self.groups_per_set];
@@ -331,7 +331,7 @@ impl Sets {
         group.used[way] &= self.step - 1;
     }
 
-    /// Every tag there is, with its slot.
+    /// Every tag, with its slot.
     pub(crate) fn tags(&self) -> impl Iterator<Item = (usize, u64)> {
         let tags = self.groups.iter().flat_map(|group| group.tags).enumerate();
         tags.filter(|&(_, tag)| tag != EMPTY)
@@ -347,7 +347,7 @@ impl Sets {
         self.now
     }
 
-    /// Times begin anew; in each set their order stays.
+    /// Numbers the times anew; their order in each set stays.
     #[cold]
     #[inline(never)]
     fn renumber(&mut self) {

@@ -1,4 +1,4 @@
-//! Do sets replace what a plain list would?
+//! Do sets replace the tags that a plain list would?
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Do the descriptions say what the papers say, and is everything else refused by its name?
+//! Do the descriptions say what the papers say, and do errors name every wrong field?
 
 use std::collections::BTreeSet;
 
@@ -90,7 +90,7 @@ fn hoop_is_its_table_ii() {
     assert_eq!([energy.array_read, energy.array_write], [2_470, 16_820]);
 }
 
-/// What no paper gives is absent, and not zero.
+/// An energy that no paper gives is absent, not zero.
 #[test]
 fn energy_is_known_of_hoops_nvm_only() {
     for name in NAMES {
@@ -128,7 +128,7 @@ const WAYS: &str = "ways = { value = 8, unit = \"ways\"";
 const SIZE: &str = "size = { value = 48, unit = \"KiB\"";
 const CLOCK: &str = "clock = { value = 2.6, unit = \"GHz\"";
 
-/// What of FFCCD's description is replaced, by what, and what the error says.
+/// A part of FFCCD's description, its replacement, and parts of the error.
 const REFUSED: [(&str, &str, [&str; 2]); 19] = [
     (
         WAYS,
@@ -260,8 +260,7 @@ fn names_and_files() {
     assert_eq!(machine(path), machine("hoop"));
 }
 
-/// A text that lost a line, or has another number or word in it, is read or refused, and a machine that was
-/// read runs.
+/// A text that lost a line, or has a wrong number or word in it, is read or refused, and a machine that was read runs.
 #[test]
 fn a_damaged_text_does_no_harm() {
     let mut random = fastrand::Rng::with_seed(1);

@@ -1,5 +1,5 @@
-//! Does a machine compute today what it computed before? Digests of everything that it counts, over seeded
-//! programs. They change with the model only, never with its speed.
+//! Does a machine still compute what it computed before? Digests of all its counts, over seeded programs. They change
+//! only with the model, never with its speed.
 
 use core::fmt::Write;
 
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const OPERATIONS: u64 = 200_000;
 const WORKING_SETS: [u64; 6] = [8 << 10, 40 << 10, 1 << 20, 5 << 20, 64 << 20, 1 << 30];
 
-/// Everything that is counted, as numbers in a text.
+/// All counts, as numbers in a text.
 fn numbers(statistics: &Statistics) -> String {
     let mut text = String::new();
     for core in &statistics.cores {
@@ -90,7 +90,7 @@ fn odd() -> Description {
     described
 }
 
-/// An address near where the program was, in a working set, or of lines that all cores use.
+/// An address near the program's previous one, in a working set, or in lines that all cores use.
 fn address(random: &mut fastrand::Rng, core: u64, before: u64) -> u64 {
     let set = WORKING_SETS[random.usize(..WORKING_SETS.len())];
     match random.u32(..10) {
@@ -133,7 +133,7 @@ fn digest_of_computer(described: &Description, cores: u32, pages: (PageSize, Pag
     xxh3_64(text.as_bytes())
 }
 
-/// What one thread of a machine does.
+/// The work of one thread of a machine.
 fn job(machine: &Machine, seed: u64, bytes: u64) -> Job {
     let machine = machine.clone();
     Box::new(move || {

@@ -15,12 +15,12 @@ use firn_structures::List;
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 const LAYOUT: &str = "machine";
-/// Elements there are before a run.
+/// Elements present before a run.
 const PRESENT: u64 = 400;
 /// Changes of a run.
 const CHANGES: u64 = 60;
 
-/// Small caches, so that lines are written back by themselves while the program runs.
+/// A machine with small caches, so that lines leave them by themselves while the program runs.
 fn machine(domain: Domain, seed: u64, mechanism: &'static MechanismSpec) -> Machine {
     let device = |cycles| Device {
         latency: Latency::Fixed {
@@ -83,7 +83,7 @@ fn value(key: u64) -> Vec<u8> {
     vec![key as u8; 40 + key as usize % 90]
 }
 
-/// A pool with a list of which every second element was removed again, and what it holds.
+/// A pool with a list from which every second element was removed again, and the list's content.
 fn set_up(machine: &Machine) -> (Arc<Pool<Machine>>, Content) {
     let pool = Pool::create(machine.clone(), &PoolOptions::new(LAYOUT)).unwrap();
     let mut session = pool.session().unwrap();
@@ -120,7 +120,7 @@ fn content_of(pool: &Pool<Machine>) -> Content {
         .collect()
 }
 
-/// One thread changes the list, another one collects. What the list has held is put down.
+/// One thread changes the list, another one collects. The contents that the list may have are recorded.
 fn jobs(
     pool: &Arc<Pool<Machine>>,
     states: &Arc<Mutex<Vec<Content>>>,
@@ -140,12 +140,12 @@ fn jobs(
                     let back = list.pop_back()?;
                     next.insert(0, (key, value(key)));
                     assert_eq!(back, next.pop());
-                    // Whatever holds from here on is one of these two.
+                    // From here on, the list has this content or the previous one.
                     states.lock().unwrap().push(next);
                     Ok::<_, Error>(())
                 })
                 .unwrap();
-            // Acknowledged: what was before is gone for good.
+            // Acknowledged: the previous content is gone for good.
             let mut states = states.lock().unwrap();
             let last = states.len() - 1;
             states.drain(..last);
@@ -163,7 +163,7 @@ fn jobs(
     vec![Box::new(change), Box::new(collect)]
 }
 
-/// Mechanisms, a scheme that uses each, and what it counts.
+/// Mechanisms, each with a scheme that uses it and the counts that it must have.
 const CASES: [(&MechanismSpec, &Scheme, &[&str]); 4] = [
     (&NONE, &PIGGYBACK, &[]),
     (
@@ -178,7 +178,7 @@ const CASES: [(&MechanismSpec, &Scheme, &[&str]); 4] = [
     ),
     (&START_GAP, &PIGGYBACK, &["gap moves"]),
 ];
-/// Power failures of each, in each domain.
+/// Power failures of each case, in each domain.
 const FAILURES: u32 = 25;
 
 #[test]
@@ -244,7 +244,7 @@ fn power_fails(domain: Domain, mechanism: &'static MechanismSpec, scheme: &'stat
         let states = Arc::new(Mutex::new(vec![content]));
         let event = random.u64(all.clone());
         let jobs = jobs(&pool, &states, scheme);
-        // It ends with the threads: nobody closes a pool without power.
+        // The pool ends with the threads: nobody closes a pool without power.
         drop(pool);
         let end = machine.run_until(jobs, event);
         let what = format!("{}, {domain}, before event {event}", mechanism.name);
@@ -260,8 +260,8 @@ fn power_fails(domain: Domain, mechanism: &'static MechanismSpec, scheme: &'stat
     assert!(changed > FAILURES / 2, "{changed}");
 }
 
-/// The machine loses what the program does not write back: a medium on which nothing can be lost would say
-/// nothing above.
+/// The machine loses stores that the program does not write back. If it could lose nothing, the tests above would prove
+/// nothing.
 #[test]
 fn what_was_not_written_back_is_lost() {
     use firn_media::{MediumExt, Memory, Space};
@@ -287,7 +287,7 @@ fn bytes_that_are_stored_exactly_leave_those_beside_them() {
     assert_eq!(found, [7, 7, 7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 7, 7, 7]);
 }
 
-/// A device of eight frames has no ninth until one is given back, and what was given back holds nothing.
+/// A device of eight frames has no ninth until one is given back, and a frame that was given back reads as zeros.
 #[test]
 fn space_that_is_given_back_reads_zeros_and_can_be_had_again() {
     let frame = |number: u64| VirtAddr(number * FRAME_BYTES);

@@ -1,4 +1,4 @@
-//! Is the machine what its description says: in time, in what it moves, in what the power leaves, and for the heap?
+//! Does the machine do what its description says: in time, in traffic, after power failures, and for the heap?
 
 mod descriptions;
 mod digests;

@@ -1,4 +1,4 @@
-//! Do mechanisms take the time that their papers say, and move what they should? Closed forms of single parts.
+//! Do mechanisms take the time that their papers say, and move the right lines? Closed forms of single parts.
 
 use firn_machine::description::Description;
 use firn_machine::mechanism::{MechanismSpec, NONE, START_GAP, ffccd};
@@ -37,7 +37,7 @@ fn counted(machine: &Machine, name: &str) -> u64 {
     counts.iter().find(|count| count.0 == name).unwrap().1
 }
 
-/// Cycles of `act`, after it was done once before.
+/// Cycles of `act`, the second time that it is done.
 fn taken(machine: &Machine, act: impl Fn(&Machine)) -> u64 {
     act(machine);
     let before = cycles(machine);
@@ -49,7 +49,7 @@ fn page(number: u64) -> VirtAddr {
     VirtAddr(number * FRAME_BYTES)
 }
 
-/// An object at the start of each of these pages, which moves a megabyte on.
+/// An object at the start of each of these pages, which moves by a megabyte.
 fn moves(pages: impl Iterator<Item = u64>) -> impl Iterator<Item = Move> {
     pages.map(|number| Move {
         from: page(number),
@@ -57,11 +57,11 @@ fn moves(pages: impl Iterator<Item = u64>) -> impl Iterator<Item = Move> {
     })
 }
 
-/// Table 2: a check of the filter 2 cycles, the look-aside buffer 4, a filter that is fetched 120.
+/// Table 2: 2 cycles to check a filter, 4 for the look-aside buffer, 120 to fetch a filter.
 #[test]
 fn checklookup_takes_the_cycles_of_table_2() {
     let machine = machine(&ffccd::CHECKLOOKUP);
-    // Two filters, of a byte for each page.
+    // Two filters, with a byte for each page.
     lookups(&machine).install_lookup(&mut moves((0..2_050).step_by(2).chain([3_000])));
     let ask = |at| {
         move |machine: &Machine| {
@@ -87,8 +87,8 @@ fn checklookup_takes_the_cycles_of_table_2() {
     assert_eq!(lookups(&machine).check_lookup(page(3)), Lookup::Stays);
 }
 
-/// More pages than the look-aside buffer has entries: each is looked up in the table, five lines of it. They are
-/// in the nearest cache here, and cost their loads.
+/// There are more pages than the look-aside buffer has entries, so each is looked up in the table, in five lines. These
+/// are in the nearest cache here, and cost only their loads.
 #[test]
 fn a_miss_of_the_look_aside_buffer_loads_the_entry() {
     let machine = machine(&ffccd::CHECKLOOKUP);
@@ -116,7 +116,7 @@ fn relocate_takes_a_load_and_a_store_a_line() {
     assert_eq!(taken(&machine, unaligned), 3 * 1024 / LINE_BYTES);
 }
 
-/// The buffer holds eight words: a ninth page costs a read of its word, and a write of another one.
+/// The buffer holds eight words: a ninth page costs a read of its word and a write of another one.
 #[test]
 fn lines_that_arrive_cost_the_controller_a_word_a_miss() {
     for (pages, misses_a_round) in [(8, 0), (9, 9)] {
@@ -131,7 +131,7 @@ fn lines_that_arrive_cost_the_controller_a_word_a_miss() {
         let before = machine.statistics();
         round(&machine);
         let after = machine.statistics();
-        // Words that the queue still holds come from there.
+        // Words that the queue still holds are read from there.
         let read = |of: &firn_machine::statistics::Statistics| of.nvm.reads + of.queue.forwarded;
         let reads = read(&after) - read(&before);
         assert_eq!(reads, misses_a_round, "{pages} pages");
@@ -140,8 +140,8 @@ fn lines_that_arrive_cost_the_controller_a_word_a_miss() {
     }
 }
 
-/// A pending bit is no dirty bit: what was only relocated is written back once, and the program waits as long as
-/// for a store.
+/// A pending bit is not a dirty bit: a line that was only relocated is written back once, and the program waits as long
+/// as for a store.
 #[test]
 fn nobody_waits_for_the_reached_bitmap() {
     let store = |machine: &Machine| {
@@ -158,7 +158,7 @@ fn nobody_waits_for_the_reached_bitmap() {
     };
     let plain = taken(&machine(&NONE), store);
     let marked = taken(&machine(&ffccd::RELOCATE), relocate);
-    // A load more each.
+    // One more load each.
     assert_eq!(marked, plain + 100);
 }
 
@@ -195,7 +195,7 @@ fn what_a_mechanism_lacks_is_not_offered() {
     assert!(copies.offers().get::<dyn CheckLookup>().is_none());
 }
 
-/// The gap goes once through all of memory, and everything is where it was, before and after a power failure.
+/// The gap goes once through all of memory, and every line keeps its content, before and after a power failure.
 #[test]
 fn a_gap_wanders_through_all_of_memory() {
     let mut description = Description::of("ffccd").unwrap();

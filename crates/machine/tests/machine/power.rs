@@ -11,7 +11,7 @@ fn unit(machine: &Machine) -> &dyn Relocate {
 }
 
 const BYTES: u64 = 1 << 20;
-/// Cycles in which a store to a line of persistent memory that no cache has enters the nearest one.
+/// Cycles until a store to a line of persistent memory that no cache has enters the nearest cache.
 const ENTERS: u64 = (25 + 360) / 4;
 
 fn machine_with(domain: Domain, cores: u32, mechanism: &'static MechanismSpec) -> Machine {
@@ -78,7 +78,7 @@ fn what_is_made_persistent_is_kept() {
     assert_eq!(left(Domain::Eadr, |machine| machine.sync().unwrap()), 7);
 }
 
-/// Stores enter the cache in their order, each after the one before it.
+/// Stores enter the cache in order, each after the one before it.
 #[test]
 fn a_prefix_of_the_stores_is_kept() {
     const STORES: u64 = 20;
@@ -105,13 +105,13 @@ fn a_prefix_of_the_stores_is_kept() {
     assert_eq!(kept, (0..=STORES).collect::<Vec<u64>>());
 }
 
-/// Of a word that is stored to several times the value stays that entered last.
+/// A word that is stored to several times keeps the value that entered last.
 #[test]
 fn a_word_has_the_value_that_entered_last() {
     let machine = machine(Domain::Eadr);
     machine.store_u64(line(0), 1);
     machine.fence();
-    // What takes long to enter holds up what follows.
+    // A store that takes long to enter holds up later ones.
     machine.store_u64(line(100), 1);
     machine.store_bytes(line(0), &[2; 24]);
     machine.store_u64(line(0), 3);
@@ -121,7 +121,7 @@ fn a_word_has_the_value_that_entered_last() {
     assert_eq!(words, [1, 0, 0]);
 }
 
-/// One core's stores take long to enter; the other learns of the last one, and stores what follows from it.
+/// One core's stores take long to enter. The other core learns of the last one, and then makes a store of its own.
 fn cause_and_effect(machine: &Machine, learn_by_word: bool) -> Vec<Job> {
     let (causing, caused) = (machine.clone(), machine.clone());
     let words = std::sync::Arc::new(machine.words(1));
@@ -174,7 +174,7 @@ fn what_another_core_has_seen_is_kept_with_what_follows_from_it() {
     }
 }
 
-/// A copy of `relocate` that no cache has seen has not reached persistence, whatever the caches keep.
+/// A copy by `relocate` that no cache has seen has not reached persistence, whatever the caches keep.
 #[test]
 fn a_copy_that_is_lost_was_not_reached() {
     for (cycles, reached) in [(0, false), (10 * ENTERS, true)] {

@@ -38,7 +38,7 @@ fn line(number: u64) -> PhysAddr {
     PhysAddr(number * LINE_BYTES)
 }
 
-/// Cycles an access, on average of `rounds` over the same addresses after one that nobody counts.
+/// Average cycles of an access, over `rounds` passes through the addresses after an uncounted one.
 fn average(
     computer: &mut Computer,
     addresses: &[PhysAddr],
@@ -128,7 +128,7 @@ fn a_stream_takes_the_bandwidth() {
     expect_close(written, cycles(4_000.0));
 }
 
-/// A line that a cache has: the store enters it, the line goes down, the queue takes it.
+/// A persist of a cached line: the store enters the cache, the line goes down, the queue accepts it.
 #[test]
 fn a_persist_takes_its_way_to_the_queue() {
     let mut computer = Computer::new(&ffccd());
@@ -179,7 +179,7 @@ fn a_full_queue_holds_up_a_fence() {
     }
     computer.fence(0);
     let cycles = (computer.now(0) - begin) as f64 / 1_000.0;
-    // The last line has an entry when all but 64 of those before it have been written.
+    // The last line gets an entry when all but 64 of the earlier ones have been written.
     let written = LINE_BYTES as f64 * f64::from(CLOCK_MHZ) / 4_000.0;
     let before = (burst - 64 - 1) as f64;
     let expected = before * written + f64::from(NVM + L2 + 2 * ACCEPT);
@@ -266,7 +266,7 @@ fn a_locked_instruction_waits_for_older_stores() {
     assert_eq!(cycles, 1 + u64::from(L2 + NVM) / 4);
 }
 
-/// What is printed of a core names the device that it waited for.
+/// The printed stalls of a core name the device that it waited for.
 #[test]
 fn a_stall_has_the_name_of_what_was_waited_for() {
     for (start, name, latency) in [(PhysAddr(0), "nvm", NVM), (DRAM_START, "dram", DRAM)] {

@@ -1,4 +1,4 @@
-//! Is every line that a device moves counted once, for whom it was moved, and is its energy what the paper says?
+//! Is every line that a device moves counted once, under its cause, and is its energy what the paper says?
 
 use firn_machine::description::{BitEnergy, Description, Latency};
 use firn_machine::mechanism::{MECHANISMS, MechanismSpec, NONE, START_GAP, Site};
@@ -42,7 +42,7 @@ fn total(traffic: &Traffic) -> u64 {
     lines(traffic).iter().sum()
 }
 
-/// Everything at random: small enough that lines are evicted, and asked for again.
+/// Random accesses to so many lines that they are evicted, but so few that they are requested again.
 fn run(computer: &mut Computer) -> Statistics {
     let mut random = fastrand::Rng::with_seed(5);
     for turn in 0..400_000 {
@@ -57,7 +57,7 @@ fn run(computer: &mut Computer) -> Statistics {
             5 => computer.locked(0, at),
             6 => computer.write_back(0, at),
             _ => {
-                // Beyond what cores touch.
+                // Beyond the lines that cores touch.
                 let (request, far) = match turn % 2 {
                     0 => (Request::Read, line(5 * LAST_CACHE + number)),
                     _ => (Request::Write, in_dram(5 * LAST_CACHE + number)),
@@ -84,7 +84,7 @@ fn causes_sum_up_to_what_devices_moved() {
     }
 }
 
-/// What caches and queue counted by themselves.
+/// The causes agree with the counts of caches and queue.
 #[test]
 fn causes_agree_with_what_caches_and_queue_counted() {
     let counted = run(&mut computer(&NONE));
@@ -102,7 +102,7 @@ fn causes_agree_with_what_caches_and_queue_counted() {
     let fills = [Cause::Load, Cause::Store];
     let filled = of(nvm, &fills, false) + of(dram, &fills, false);
     assert!(of(nvm, &[Cause::Outside], false) > 0);
-    // Reads that the queue answered reach no device; lines from outside are never on their way there.
+    // Reads that the queue answered reach no device. The queue holds no line that is requested from outside.
     assert_eq!(filled + queue.forwarded, memory);
     let leaving = [Cause::WriteBack, Cause::Eviction];
     assert_eq!(of(nvm, &leaving, true) + queue.coalesced, queue.accepted);
@@ -127,14 +127,14 @@ fn each_cause_has_its_lines() {
     assert_eq!(total(&nvm.written), 0);
     for number in 0..100 {
         computer.write_back(0, line(1_000 + number));
-        // Nothing of it is dirty.
+        // None of these lines is dirty.
         computer.write_back(0, line(number));
     }
     assert_eq!(
         lines(&computer.statistics().nvm.written),
         [0, 0, 100, 0, 0, 0]
     );
-    // The last cache is filled anew, and only what was stored to leaves for memory.
+    // The last cache is filled anew, and only lines that were stored to leave for memory.
     for number in 0..2 * LAST_CACHE {
         computer.load(0, in_dram(10_000 + number), Overlap::Independent);
     }
@@ -147,7 +147,7 @@ fn each_cause_has_its_lines() {
     assert_eq!(total(&counted.dram.written), 0);
 }
 
-/// Start-Gap moves a line after each hundredth write, and writes its registers.
+/// Start-Gap moves a line after every hundredth write, and writes its registers.
 #[test]
 fn a_mechanism_moves_lines_for_itself() {
     let mut computer = computer(&START_GAP);
@@ -177,7 +177,7 @@ fn expect_nj(found: f64, expected_pj: f64) {
     );
 }
 
-/// A line has 512 bits, each of which the buffer and the array take their part of.
+/// A line has 512 bits. The buffer and the array take energy for each of them.
 #[test]
 fn a_line_takes_the_energy_of_its_bits() {
     let hoop = Description::of("hoop").unwrap();

@@ -39,7 +39,7 @@ fn the_hot_operations_compile_to_themselves() {
     }
 }
 
-/// Two tests of the domain, a call and a fence, and what a function needs around them.
+/// Two tests of the domain, a call, a fence, and the function's own prologue and epilogue.
 const MOST_INSTRUCTIONS_OF_A_PERSIST: usize = 24;
 
 /// The mnemonic of an instruction.

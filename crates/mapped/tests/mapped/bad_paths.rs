@@ -8,7 +8,7 @@ use firn_mapped::{Mapped, MappedError, MappedOptions};
 use firn_media::{Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
-/// Opens `path` in all three ways, and returns the errors, which all name it.
+/// Opens `path` in all three ways and returns the errors, each of which names it.
 fn errors(path: &Path) -> Vec<MappedError> {
     let options = MappedOptions::default();
     [
@@ -145,7 +145,7 @@ fn a_length_that_no_process_has_room_for() {
             assert!(Mapped::anonymous(len, &options).is_err());
         }
     }
-    // The capacity is a wish.
+    // The capacity is only a wish.
     for capacity in [0, 1, u64::MAX] {
         let options = MappedOptions::default().capacity(capacity);
         let medium = Mapped::anonymous(FRAME_BYTES, &options).unwrap();

@@ -53,7 +53,7 @@ fn bytes_that_are_stored_exactly_leave_those_beside_them() {
     }
 }
 
-/// Each thread counts in its own bytes of one word, and loses nothing to the others.
+/// Each thread counts in its own bytes of one word and loses no count to the others.
 #[test]
 fn parts_of_a_word_are_stored_beside_each_other() {
     let medium = Arc::new(medium());

@@ -1,4 +1,4 @@
-//! Does a file appear whole or not at all, and is what a killed process left no hindrance?
+//! Does a file appear whole or not at all, and can it be created after a killed process left a draft?
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -94,7 +94,8 @@ fn what_a_killed_process_was_making_is_taken_over() {
     assert_eq!(names(folder.path()), ["pool"]);
 }
 
-/// What was left may be the pool itself, by a second name: on file systems that cannot rename without replacing.
+/// The draft left behind may be the pool itself under a second name, on file systems that cannot rename without
+/// replacing.
 #[test]
 fn a_second_name_of_a_pool_is_removed_and_the_pool_stays() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +121,7 @@ fn of_many_that_make_one_file_at_once_one_wins() {
         let mut won = 0;
         for _ in 0..ROUNDS {
             start.wait();
-            // The winner's is open until all have tried; another's is dropped here, and its file with it.
+            // The winner keeps its pool open until all have tried; a loser drops its own here, and with it the file.
             let _winner = match create(&path) {
                 Ok(medium) => match medium.publish() {
                     Ok(()) => {
@@ -151,7 +152,7 @@ fn of_many_that_make_one_file_at_once_one_wins() {
 fn names_of_any_length_that_files_have() {
     let folder = tempfile::tempdir().unwrap();
     let long = |last: &str| folder.path().join("x".repeat(254) + last);
-    // They differ in what is cut off.
+    // The names differ in the part that is cut off.
     let (one, two) = (create(&long("1")).unwrap(), create(&long("2")).unwrap());
     one.publish().unwrap();
     two.publish().unwrap();
@@ -199,9 +200,9 @@ fn an_ordinary_file_is_replaced_in_one_step() {
     write_whole(&path, b"old").unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink("page", &link).unwrap();
-    // Who has it open goes on reading what it was.
+    // A program that has the old file open goes on reading it.
     let reader = std::fs::File::open(&path).unwrap();
-    // What a killed process left is no hindrance.
+    // A draft that a killed process left does not get in the way.
     std::fs::write(folder.path().join(".page.firn-new"), b"half").unwrap();
     write_whole(&link, b"new").unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"new");

@@ -1,4 +1,4 @@
-//! Does discarding give space back, and read as zeros?
+//! Does discarding give space back, and does the range then read as zeros?
 
 use firn_mapped::{Backing, Mapped, MappedOptions};
 use firn_media::{Memory, Space};
@@ -6,7 +6,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 const LEN: u64 = 6 << 20;
 const HOLE: VirtAddr = VirtAddr(1 << 20);
-/// One whole chunk, and half of its neighbours.
+/// One whole chunk, and half of each neighbour.
 const HOLE_BYTES: u64 = 4 << 20;
 
 fn options() -> MappedOptions {

@@ -1,4 +1,4 @@
-//! Does a pool on tmpfs get huge pages where the kernel gives some, and keep its content?
+//! Does a pool on tmpfs get huge pages if the kernel has some, and keep its content?
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn huge_bytes(medium: &Mapped) -> u64 {
     bytes
 }
 
-/// Whether this kernel gathers pages on demand: Linux 6.1 and later, built and set for it.
+/// Whether this kernel gathers pages on demand: Linux 6.1 and later, if built and configured for it.
 fn kernel_gathers() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release
@@ -68,7 +68,7 @@ fn kernel_gathers() -> bool {
 fn a_pool_that_grows_has_huge_pages() {
     let (_folder, medium) = grown(HugePages::Ask);
     let huge = huge_bytes(&medium);
-    // Memory may be in pieces; all of it at every try is something else.
+    // Memory may be fragmented, but not all of it at every try.
     assert_eq!(huge > 0, kernel_gathers(), "{huge} bytes");
     check(&medium, |_| false);
 }

@@ -111,7 +111,7 @@ fn a_pool_that_is_closed_while_a_child_starts_can_be_opened_at_once() {
         (&tell_forked).write_all(&[0])?;
         (&hear_opened).read_exact(&mut [0])
     };
-    // SAFETY: what runs between fork and exec only reads and writes pipes.
+    // SAFETY: the code between fork and exec only reads and writes pipes.
     unsafe { command.pre_exec(wait_before_exec) };
     let starter = std::thread::spawn(move || command.status().unwrap());
     forked.read_exact(&mut [0]).unwrap();

@@ -1,4 +1,4 @@
-//! Does mapped memory keep the contract: content, growth, files, locks, and the instructions that it takes?
+//! Does mapped memory keep the contract: content, growth, files, locks, and the instructions that it uses?
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Is what was stored there again, after a close and after a kill?
+//! Is stored content still there after a close and after a kill?
 
 use firn_mapped::{Backing, Mapped, MappedOptions};
 use firn_media::{Domain, MediumExt, Memory, Space};

@@ -1,4 +1,4 @@
-//! Does everything that is not the pool read as zeros, however far away?
+//! Does everything outside the pool read as zeros, however far away?
 
 use std::process::Command;
 

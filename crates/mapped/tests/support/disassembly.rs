@@ -1,8 +1,8 @@
-//! What the compiler made of a probe. The tests of other crates take this file by its path.
+//! The machine code of a probe. The tests of other crates include this file by its path.
 
 use std::process::Command;
 
-/// Builds an example of the crate in `folder` for release and disassembles it.
+/// Builds an example of the crate in `folder` in release mode and disassembles it.
 pub fn of_example(folder: &str, example: &str) -> String {
     let this = std::env::current_exe().unwrap();
     let target = this.ancestors().nth(3).expect("target/profile/deps/name");

@@ -1,5 +1,4 @@
-//! What several tests need: children of the test binary itself, small file systems, and
-//! what the compiler made.
+//! Helpers of several tests: children of the test binary itself, small file systems, and disassembly.
 #![allow(dead_code)]
 
 pub mod disassembly;
@@ -11,22 +10,22 @@ use std::process::{Child, Command, Stdio};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Space;
 
-/// A new medium that has its name.
+/// A new medium, already published under its name.
 pub fn named(path: &Path, len: u64, options: &MappedOptions) -> Mapped {
     let medium = Mapped::create(path, len, options).unwrap();
     medium.publish().unwrap();
     medium
 }
 
-/// Where a child finds the pool's path.
+/// The variable that tells a child the pool's path.
 const CHILD_POOL: &str = "FIRN_TEST_CHILD_POOL";
 
-/// The pool's path, in a process that [`child`] started; nothing in the test runner's own process.
+/// The pool's path in a process that [`child`] started; `None` in the test runner's own process.
 pub fn child_pool() -> Option<PathBuf> {
     std::env::var_os(CHILD_POOL).map(PathBuf::from)
 }
 
-/// A command that runs the test `name`, its module before it, of this very binary in another process, on `pool`.
+/// A command that runs the test `name` (its module first) of this test binary in another process, on `pool`.
 pub fn child(name: &str, pool: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
@@ -44,7 +43,7 @@ pub fn start_until(mut command: Command, word: &str) -> Child {
         lines.any(|line| line.unwrap().contains(word)),
         "the child ended without saying {word:?}"
     );
-    // Reads on, so that the child is never stopped by a full or a broken pipe.
+    // Keeps reading, so that a full or broken pipe never stops the child.
     std::thread::spawn(move || lines.for_each(drop));
     child
 }

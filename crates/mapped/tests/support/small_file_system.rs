@@ -1,5 +1,5 @@
-//! Small file systems, for tests of a full or a forbidding disk. The tests of other crates take this
-//! file by its path.
+//! Small file systems, for tests of a full or a read-only disk. The tests of other crates include this file by its
+//! path.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A small file system, mounted while this lives.
+/// A small file system, mounted while this value lives.
 pub struct SmallFileSystem {
     mount: TempDir,
     _image: Option<TempDir>,
 }
 
 impl SmallFileSystem {
-    /// Mounts a tmpfs of `kib` KiB. `None`, with a message, where the tests do not run as root.
+    /// Mounts a tmpfs of `kib` KiB. `None`, with a message, if the tests do not run as root.
     pub fn tmpfs(kib: u64) -> Option<Self> {
         let mount = mount_point()?;
         let size = format!("size={kib}k");
@@ -27,8 +27,8 @@ impl SmallFileSystem {
         })
     }
 
-    /// Mounts an image of `kib` KiB that `mkfs` made (`mkfs.ext4`, `mkfs.ext2`, `mkfs.xfs` from 300 MiB on,
-    /// `mkfs.btrfs` from 110). `None`, with a message, where the tests do not run as root.
+    /// Mounts an image of `kib` KiB made by `mkfs` (`mkfs.ext4`, `mkfs.ext2`, `mkfs.xfs` from 300 MiB on, `mkfs.btrfs`
+    /// from 110). `None`, with a message, if the tests do not run as root.
     pub fn image(mkfs: &str, kib: u64) -> Option<Self> {
         let mount = mount_point()?;
         let folder = tempfile::tempdir().expect("a temporary directory");
@@ -50,25 +50,25 @@ impl SmallFileSystem {
         })
     }
 
-    /// Mounts it anew for reading only.
+    /// Remounts it read-only.
     pub fn forbid_writing(&self) {
         run(Command::new("mount")
             .args(["-o", "remount,ro"])
             .arg(self.mount.path()));
     }
 
-    /// Takes all space that is left.
+    /// Takes all remaining space.
     pub fn fill(&self) {
         use std::io::Write;
         for (number, piece) in [1 << 20, 4096, 4096].into_iter().enumerate() {
             let path = self.path().join(format!("ballast-{number}"));
-            // No space for the file itself is as full as it gets.
+            // The device is full when there is no space even for the file itself.
             let Ok(mut ballast) = std::fs::File::create(path) else {
                 break;
             };
             let piece = vec![1; piece];
             while ballast.write_all(&piece).is_ok() {}
-            // What the file system set aside for this one it may have by then.
+            // By then the file may get space that the file system had reserved.
             let _ = ballast.sync_all();
         }
     }
@@ -80,13 +80,13 @@ impl SmallFileSystem {
 
 impl Drop for SmallFileSystem {
     fn drop(&mut self) {
-        // Lazily: a child of another thread, between its fork and its exec, has this file system's files open.
+        // Lazily: another thread's child may still have files of this file system open, between its fork and its exec.
         let unmounted = Command::new("umount")
             .arg("-l")
             .arg(self.mount.path())
             .status();
         if !unmounted.is_ok_and(|status| status.success()) {
-            // Keeps the folder: removing it would empty the file system instead.
+            // Keep the folder: removing it would empty the file system instead.
             self.mount.disable_cleanup(true);
         }
     }

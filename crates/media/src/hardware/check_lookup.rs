@@ -5,7 +5,7 @@ use firn_units::VirtAddr;
 /// An object that is being moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move {
-    /// Where references name it, a multiple of 16.
+    /// Its address in references, a multiple of 16.
     pub from: VirtAddr,
     /// Where it goes.
     pub to: VirtAddr,
@@ -24,17 +24,17 @@ pub enum Lookup {
 ///
 /// Source: FFCCD, section 4.3 (bloom filter cache and PMFTLB).
 pub trait CheckLookup: Send + Sync {
-    /// Puts filters over the pages of these objects, and a forwarding table of them, where
-    /// [`CheckLookup::check_lookup`] finds them, in the place of those that are there. What processors have at hand
-    /// of those they keep: [`CheckLookup::retire_lookup`] comes between two cycles. Nobody asks meanwhile.
+    /// Installs filters over the pages of these objects and a forwarding table for [`CheckLookup::check_lookup`],
+    /// replacing the previous ones. Processors keep their buffered parts of the old ones, so
+    /// [`CheckLookup::retire_lookup`] must come between two cycles. Nobody may look up meanwhile.
     ///
-    /// Crash: nothing is durable; what is on media says where objects go.
+    /// Crash: nothing of this is durable; media say where objects go.
     fn install_lookup(&self, moves: &mut dyn Iterator<Item = Move>);
 
-    /// Takes filters and table away, and empties the buffers of every processor: objects stay from here on.
+    /// Removes the filters and the table and empties every processor's buffers: objects stay from here on.
     fn retire_lookup(&self);
 
-    /// Asks whether the object at `at` is being moved, and where to.
+    /// Asks whether the object at `at` is being moved, and to where.
     ///
     /// Source: FFCCD, section 4.3.2.
     fn check_lookup(&self, at: VirtAddr) -> Lookup;

@@ -1,7 +1,7 @@
 //! What hardware offers beyond loads, stores, write-backs and fences.
 //!
-//! Each proposal is a *mechanism*: a contract in a file of its own here, and a value that a medium offers. The heap asks
-//! for a mechanism by its contract:
+//! Each proposal is a *mechanism*: a contract in a file of its own here, and a value that a medium offers. The heap
+//! asks for a mechanism by its contract:
 //!
 //! ```
 //! use firn_media::{Hardware, Offers, Relocate};
@@ -29,11 +29,11 @@ pub use relocate::Relocate;
 ///
 /// - **A mechanism that is offered works** for as long as the medium lives, from any thread.
 /// - **What a medium offers never changes** while it lives. After a restart it may offer something else; recovery
-///   refuses a pool that needs a mechanism which is missing.
+///   refuses a pool that needs a missing mechanism.
 /// - **A new mechanism changes no part of this contract.** It is a trait of its own and one more value in the
 ///   [`Offers`] of the media that have it.
 pub trait Hardware {
-    /// Whether a medium of this type can offer anything. Where it cannot, what would ask compiles to nothing.
+    /// Whether media of this type can offer anything. If not, code that asks compiles to nothing.
     const MAY_OFFER: bool = false;
 
     /// The mechanisms of this medium.
@@ -46,7 +46,7 @@ pub trait Hardware {
 /// A set of mechanisms, each found by its contract.
 #[derive(Default)]
 pub struct Offers {
-    /// A `Box<dyn Contract>` each.
+    /// Each is a `Box<dyn Contract>`.
     mechanisms: Vec<Box<dyn Any + Send + Sync>>,
 }
 
@@ -63,9 +63,9 @@ impl Offers {
         self
     }
 
-    /// The mechanism with the contract `C`, for code that runs only where it is offered.
+    /// The mechanism with the contract `C`, for code that runs only if it is offered.
     ///
-    /// Panics where it is not.
+    /// Panics if it is not.
     #[inline]
     pub fn expect<C: ?Sized + 'static>(&self) -> &C {
         let missing = || -> ! { panic!("the medium does not offer {}", type_name::<C>()) };

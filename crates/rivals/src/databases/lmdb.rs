@@ -12,7 +12,7 @@ use crate::arguments::RivalName;
 use crate::failure::Failure;
 use crate::phases::{Structure, Value};
 
-/// Most bytes of the map without any entry, and for each one. Nothing is allocated by it.
+/// Bytes of the map at most, without any entry and for each entry. They are only reserved.
 const MAP_BYTES: usize = 1 << 30;
 const MAP_BYTES_PER_ENTRY: usize = 4096;
 
@@ -38,7 +38,7 @@ impl Make for Lmdb {
         let path = path(dir, Self::RIVAL.name());
         fs::create_dir(&path).map_err(io("making the database's directory"))?;
         let made = open(&path, n);
-        // LMDB opens all its files when it is opened; whatever came of that, their names go.
+        // LMDB opens all its files at once; whatever the result, their names are removed.
         let removed = fs::remove_dir_all(&path).map_err(io("unlinking the database"));
         let made = made?;
         removed.map(|()| made)
@@ -50,8 +50,8 @@ fn open(path: &Path, n: u32) -> Result<Lmdb, Failure> {
     let failed = Failure::database("opening LMDB");
     let mut options = EnvOpenOptions::new();
     options.map_size(MAP_BYTES + n as usize * MAP_BYTES_PER_ENTRY);
-    // SAFETY: nobody else opens or changes the file: the directory is this process's own, is made
-    // just before and has no name afterwards.
+    // SAFETY: no other process opens or changes the file: the directory is this process's own, was made just before,
+    // and has no name afterwards.
     let environment = unsafe { options.open(path) }.map_err(|e| failed(&e))?;
     let mut transaction = environment.write_txn().map_err(|e| failed(&e))?;
     let map = environment.create_database(&mut transaction, None);

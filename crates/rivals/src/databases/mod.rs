@@ -1,9 +1,8 @@
-//! Databases in a file, each an ordered map, one operation a commit.
+//! Databases in a file, each an ordered map, one commit per operation.
 //!
-//! Both are durable on return where their file's medium is persistent, as Firn is: neither is told
-//! to leave out or put off a sync. On tmpfs a sync has nothing to do, so there they pay a system
-//! call for it, and on a disk they would pay far more. Their files lose their names as soon as
-//! they are open, and go with the process.
+//! Both are durable on return if their file's medium is persistent, as Firn is: neither is told to skip or delay a
+//! sync. On tmpfs a sync has nothing to do, so they pay a system call for it; on a disk they would pay far more. Their
+//! files lose their names as soon as they are open, and vanish with the process.
 
 mod lmdb;
 mod redb;
@@ -24,12 +23,12 @@ use crate::serve::Rival;
 
 /// The only structure of a database.
 const MAP: &str = "map";
-/// Bytes that the system counts a file's blocks in.
+/// The unit in which the system counts a file's blocks.
 const BLOCK_BYTES: u64 = 512;
 
-/// A database that can be made.
+/// A database that can be created.
 pub trait Make: Structure + Sized {
-    /// Which it is.
+    /// Its name.
     const RIVAL: RivalName;
     /// How it is measured.
     const HOW: &'static str;
@@ -37,18 +36,18 @@ pub trait Make: Structure + Sized {
     /// Its version.
     fn version() -> String;
 
-    /// An empty map in `dir` that will hold `n` entries.
+    /// Creates an empty map in `dir` that will hold `n` entries.
     fn make(dir: &Path, n: u32) -> Result<Self, Failure>;
 }
 
-/// A database that answers. Each request has a file of its own.
+/// A database that answers requests. Each request has a file of its own.
 pub struct Database<M> {
     dir: PathBuf,
     made: PhantomData<M>,
 }
 
 impl<M: Make> Database<M> {
-    /// Its files go to `dir`.
+    /// Puts its files in `dir`.
     pub fn new(dir: &Path) -> Self {
         Self {
             dir: dir.into(),
@@ -95,7 +94,7 @@ impl<M: Make> Rival for Database<M> {
     }
 }
 
-/// Where the database of this process lies until it loses its name.
+/// The path of this process's database until it loses its name.
 fn path(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("firn-rivals-{name}-{}", std::process::id()))
 }

@@ -11,7 +11,7 @@ use crate::arguments::RivalName;
 use crate::failure::Failure;
 use crate::phases::{Structure, VALUE_BYTES, Value};
 
-/// The crate does not say; pinned in this crate's manifest.
+/// The crate does not export its version; this one is pinned in our manifest.
 const VERSION: &str = "4.5.0";
 const MAP: TableDefinition<'_, u64, &[u8; VALUE_BYTES]> = TableDefinition::new("map");
 

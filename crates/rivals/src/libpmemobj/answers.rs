@@ -1,4 +1,4 @@
-//! What libpmemobj answers.
+//! libpmemobj's answers to requests.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,17 +1,17 @@
-//! What can be single-stepped, by name.
+//! Operations that can be single-stepped, by name.
 
 use super::{Kind, StructureKind};
 
 /// A change of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// Putting in an entry.
+    /// Inserting an entry.
     Insert,
-    /// Taking one out.
+    /// Deleting an entry.
     Delete,
 }
 
-/// Something whose fences can be counted.
+/// An operation whose fences can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Countable {
     /// An operation.
@@ -23,13 +23,13 @@ pub enum Countable {
 const STEPS: [(&str, Step); 2] = [("_insert", Step::Insert), ("_delete", Step::Delete)];
 
 impl Countable {
-    /// What all changes of structures are called.
+    /// The names of all changes of structures.
     pub fn names_of_steps() -> impl Iterator<Item = String> {
         let names = StructureKind::names().into_iter();
         names.flat_map(|name| STEPS.map(|(step, _)| format!("{name}{step}")))
     }
 
-    /// What is called `name`.
+    /// The operation called `name`.
     pub fn named(name: &str) -> Option<Self> {
         let step = |(suffix, step): (&str, Step)| {
             let structure = StructureKind::named(name.strip_suffix(suffix)?)?;
@@ -39,7 +39,7 @@ impl Countable {
         operation.or_else(|| STEPS.into_iter().find_map(step))
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> String {
         match self {
             Self::Operation(kind) => kind.name().into(),

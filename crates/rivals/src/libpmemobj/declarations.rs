@@ -1,4 +1,4 @@
-//! libpmemobj's C interface, as far as it is used: the facts of its public headers.
+//! The part of libpmemobj's C interface that is used: the facts of its public headers.
 //!
 //! Source: libpmemobj/{base,pool_base,atomic_base,tx_base}.h of 1.12.1 (interface 2.4), x86-64.
 
@@ -38,7 +38,7 @@ impl Oid {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DefragResult {
-    /// Objects that were looked at.
+    /// Objects that were examined.
     pub total: usize,
     /// Objects that were moved.
     pub relocated: usize,
@@ -49,7 +49,7 @@ pub type RawPool = *mut c_void;
 /// `pmemobj_constr`.
 pub type Constructor = Option<unsafe extern "C" fn(RawPool, *mut c_void, *mut c_void) -> c_int>;
 
-/// Hands `$then` the functions and their types, one look-up each.
+/// Passes `$then` the functions and their types, so that each is looked up once.
 macro_rules! with_calls {
     ($then:ident) => {
         $then! {

@@ -1,8 +1,7 @@
 //! The environment that libpmem reads when it is loaded.
 //!
-//! Without `PMEM_IS_PMEM_FORCE=1` it would take /dev/shm for a plain file and call msync. Other
-//! variables of the PMDK (no flushes, other copy thresholds, logs) would quietly change what is
-//! measured, so none of them is let through.
+//! Without `PMEM_IS_PMEM_FORCE=1` it would take /dev/shm for a plain file and call msync. Other variables of the PMDK
+//! (no flushes, other copy thresholds, logs) would silently change the measurement, so all of them are removed.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,9 +10,9 @@ use std::process::Command;
 
 const FORCE: &str = "PMEM_IS_PMEM_FORCE";
 
-/// Returns when the environment is right, and otherwise starts this program again with one that is.
+/// Returns if the environment is right; otherwise restarts this program with one that is.
 ///
-/// Errors: the program could not be started again.
+/// Errors: the program could not be restarted.
 pub fn settle() -> io::Result<()> {
     let foreign: Vec<OsString> = std::env::vars_os()
         .map(|(name, _)| name)

@@ -1,24 +1,24 @@
 //! The operations, by name.
 
-/// An operation that can be asked for. Each is durable when it is done.
+/// An operation that can be requested. Each is durable when it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A transaction with nothing in it.
     TxEmpty,
-    /// A transaction that snapshots ranges of the pool and stores to all of each.
+    /// A transaction that snapshots ranges of the pool and stores to every word of them.
     TxSnapshot {
         /// Bytes of a range.
         bytes: usize,
-        /// How many, each in lines of its own, no two in neighbouring lines.
+        /// The number of ranges, each in lines of its own, no two in neighbouring lines.
         ranges: usize,
     },
-    /// A transaction that allocates, initialises, links the object by a word it snapshots, and
-    /// frees the object that was linked before.
+    /// A transaction that allocates and initialises an object, links it by a word that it snapshots, and frees the
+    /// object that was linked before.
     TxAllocLink {
         /// Bytes of an object.
         bytes: usize,
     },
-    /// Allocates, initialises and links; objects are freed outside of the timed part.
+    /// Allocates, initialises and links; frees are outside the timed part.
     TxAllocSnapshot {
         /// Bytes of an object.
         bytes: usize,
@@ -86,7 +86,7 @@ impl Kind {
             .map(|(_, kind)| *kind)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         let found = NAMES.iter().find(|(_, kind)| *kind == self);
         found.expect("every kind that can be made has a name").0

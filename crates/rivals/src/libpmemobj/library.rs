@@ -60,7 +60,7 @@ impl Library {
 
     #[cold]
     fn refused(&self, call: &'static str) -> Failure {
-        // SAFETY: answers a NUL-terminated string of this thread, valid until its next error.
+        // SAFETY: the call returns a NUL-terminated string of this thread, valid until its next error.
         let said = unsafe { CStr::from_ptr((self.calls.pmemobj_errormsg)()) };
         Failure::Refused {
             call,
@@ -73,18 +73,17 @@ impl Library {
     }
 }
 
-/// A pool whose file has no name any more: it goes when the process goes, however that ends.
+/// A pool whose file has no name any more: it vanishes when the process ends, in whatever way.
 pub struct Pool<'l> {
     library: &'l Library,
     base: NonNull<u8>,
     poisoned: AtomicBool,
-    /// Whether the next transaction is to be aborted when its body is done.
+    /// Whether to abort the next transaction after its body.
     #[cfg(test)]
     pub(super) abort_next: AtomicBool,
 }
 
-// SAFETY: `base` is only handed to libpmemobj, which locks internally, and used to compute
-// addresses.
+// SAFETY: `base` is only passed to libpmemobj, which locks internally, and used to compute addresses.
 unsafe impl Sync for Pool<'_> {}
 
 impl<'l> Pool<'l> {
@@ -135,7 +134,7 @@ impl<'l> Pool<'l> {
     #[inline]
     pub(super) fn tx_commit(&self) -> Result<(), Failure> {
         let calls = &self.library.calls;
-        // SAFETY: no memory is handed over; a wrong stage ends the process.
+        // SAFETY: no memory is passed; a wrong stage ends the process.
         let code = unsafe {
             (calls.pmemobj_tx_commit)();
             (calls.pmemobj_tx_end)()
@@ -143,13 +142,13 @@ impl<'l> Pool<'l> {
         self.library.check("pmemobj_tx_end", code)
     }
 
-    /// Aborts it, however far it came, and poisons the pool.
+    /// Aborts the transaction, however far it has come, and poisons the pool.
     #[cold]
     pub(super) fn tx_give_up(&self) {
         self.poisoned.store(true, Relaxed);
         let calls = &self.library.calls;
-        // SAFETY: no memory is handed over; abort is called in the one stage that allows it, and
-        // end in one of the others, all of which do.
+        // SAFETY: no memory is passed. Abort is called in the one stage that allows it; end is called in one of the
+        // others, all of which allow it.
         unsafe {
             if (calls.pmemobj_tx_stage)() == TX_STAGE_WORK {
                 (calls.pmemobj_tx_abort)(0);
@@ -158,7 +157,7 @@ impl<'l> Pool<'l> {
         }
     }
 
-    /// Has the pool taken for sound after an abort of which nobody holds what it took back.
+    /// Declares the pool sound after an abort, if the caller holds none of the objects that the abort took back.
     #[cfg(test)]
     pub(super) fn forgive(&self) {
         self.poisoned.store(false, Relaxed);
@@ -176,10 +175,10 @@ impl<'l> Pool<'l> {
         Ok(self.object(self.tx_alloc_oid(bytes)?, bytes))
     }
 
-    /// Allocates in this thread's transaction, and gives the reference that links hold.
+    /// Allocates in this thread's transaction, and returns the reference that links hold.
     #[inline]
     pub(super) fn tx_alloc_oid(&self, bytes: usize) -> Result<Oid, Failure> {
-        // SAFETY: no memory is handed over; a wrong stage ends the process.
+        // SAFETY: no memory is passed; a wrong stage ends the process.
         let oid = unsafe { (self.library.calls.pmemobj_tx_alloc)(bytes, 0) };
         if oid.off == 0 {
             return Err(self.library.refused("pmemobj_tx_alloc"));
@@ -194,14 +193,14 @@ impl<'l> Pool<'l> {
         unsafe { self.tx_free_oid(object.oid) }
     }
 
-    /// Frees in this thread's transaction what a reference names.
+    /// Frees in this thread's transaction the object that a reference names.
     ///
     /// # Safety
-    /// It names a live object of this pool, and nobody uses it again.
+    /// `oid` names a live object of this pool, and that object is not used again.
     #[inline]
     pub(super) unsafe fn tx_free_oid(&self, oid: Oid) -> Result<(), Failure> {
         self.check_sound()?;
-        // SAFETY: the object lives and nobody uses it again, by this function's contract; a wrong stage ends the process.
+        // SAFETY: the object lives and is not used again, by this function's contract; a wrong stage ends the process.
         let code = unsafe { (self.library.calls.pmemobj_tx_free)(oid) };
         self.library.check("pmemobj_tx_free", code)
     }
@@ -215,8 +214,7 @@ impl<'l> Pool<'l> {
         self.library.check("pmemobj_tx_add_range_direct", code)
     }
 
-    /// Has the commit of this thread's transaction write back bytes of the pool that hold nothing
-    /// an abort would need.
+    /// Makes this thread's commit write back bytes of the pool that hold nothing an abort would need.
     #[inline]
     pub(super) fn tx_add_unused(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Failure> {
         let add = self.library.calls.pmemobj_tx_xadd_range_direct;
@@ -229,7 +227,7 @@ impl<'l> Pool<'l> {
     ///
     /// # Safety
     /// Each is the place of a reference in this pool that names a live object; no other reference
-    /// to any of these objects is used again, and nobody else uses them meanwhile.
+    /// to any of these objects is used again, and no other thread uses them meanwhile.
     pub(super) unsafe fn defrag(
         &self,
         references: &mut [*mut Oid],
@@ -245,7 +243,7 @@ impl<'l> Pool<'l> {
         Ok(result)
     }
 
-    /// The pool's first byte.
+    /// The address of the pool's first byte.
     #[inline]
     pub(super) fn base(&self) -> NonNull<u8> {
         self.base
@@ -261,7 +259,7 @@ impl<'l> Pool<'l> {
         self.base.as_ptr().cast()
     }
 
-    /// `pmemobj_direct`, without the look-up of the pool by its number: there is only this one.
+    /// `pmemobj_direct`, without looking up the pool by its number: there is only this one.
     #[inline]
     fn object(&self, oid: Oid, bytes: usize) -> Object<'_> {
         // SAFETY: an allocated object lies in the pool's mapping, `off` bytes from its base.
@@ -282,7 +280,7 @@ impl Drop for Pool<'_> {
     }
 }
 
-/// An allocated object that nobody else can free. Dropping it leaks it.
+/// An allocated object that only this handle can free. Dropping it leaks it.
 pub struct Object<'p> {
     oid: Oid,
     start: NonNull<u8>,
@@ -312,8 +310,8 @@ impl Object<'_> {
     /// The word at byte `at`, which is a multiple of eight.
     #[inline]
     pub(super) fn word(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: in bounds and aligned, as `at` checks; while this handle is shared, Rust accesses
-        // atomic words only, and the library what the thread that stores asks it to.
+        // SAFETY: in bounds and aligned, as `at` checks. While this handle is shared, Rust accesses atomic words only,
+        // and the library writes only on behalf of the thread that stores.
         unsafe { self.at(at, size_of::<u64>()).cast().as_ref() }
     }
 
@@ -328,14 +326,14 @@ impl Object<'_> {
     }
 }
 
-/// Places in the pool that hold an object's OID each, or the null OID.
+/// Slots in the pool, each of which holds an object's OID or the null OID.
 pub struct Slots<'p> {
     pool: &'p Pool<'p>,
     places: Object<'p>,
 }
 
 impl<'p> Slots<'p> {
-    /// Allocates `count` empty places.
+    /// Allocates `count` empty slots.
     pub fn new(pool: &'p Pool<'p>, count: usize) -> Result<Self, Failure> {
         Ok(Self {
             pool,
@@ -343,7 +341,7 @@ impl<'p> Slots<'p> {
         })
     }
 
-    /// Allocates an object and publishes it in a slot, atomically. What was there is forgotten.
+    /// Allocates an object and publishes it in a slot, atomically. The slot's former content is forgotten.
     pub fn alloc(&mut self, slot: usize, bytes: usize) -> Result<(), Failure> {
         let (library, at) = (self.pool.library, self.at(slot));
         let alloc = library.calls.pmemobj_alloc;
@@ -367,7 +365,7 @@ impl<'p> Slots<'p> {
 
 impl Drop for Slots<'_> {
     fn drop(&mut self) {
-        // SAFETY: this handle is the only one to the places, and goes.
+        // SAFETY: this is the only handle to the slots, and it is being dropped.
         unsafe { (self.pool.library.calls.pmemobj_free)(&mut self.places.oid) };
     }
 }

@@ -1,13 +1,13 @@
-//! Objects of a pool that hold links, words and values, changed in transactions: what the C macros
-//! are to a user of libpmemobj.
+//! Objects of a pool that hold links, words and values, changed in transactions: the counterpart of the C macros for a
+//! user of libpmemobj.
 //!
-//! A reference is dereferenced by adding its offset to the pool's base, which is less than
-//! `pmemobj_direct` does. A range is snapshotted once a transaction: the library would find out
-//! about the second time itself, by a look-up that a careful user spares it.
+//! A reference is dereferenced by adding its offset to the pool's base, which is less work than `pmemobj_direct`. A
+//! range is snapshotted once per transaction: the library would detect a repetition itself, by a look-up that a careful
+//! user avoids.
 //!
-//! The unsafe code rests on what [`Nodes::new`] asks for, and on this: a pool is used by one
-//! thread at a time through its `Nodes`, and the library changes no byte of a live object but in a
-//! transaction's abort, after which the pool is poisoned.
+//! The unsafe code rests on the contract of [`Nodes::new`] and on this: one thread at a time uses a pool through its
+//! `Nodes`, and the library changes bytes of a live object only in a transaction's abort, after which the pool is
+//! poisoned.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -18,7 +18,7 @@ use super::library::Pool;
 use crate::clock::{Times, timed};
 use crate::phases::{Change, Footprint, Occupied, Value};
 
-/// Changes that are kept before memory for more is asked for.
+/// Changes that are buffered before more memory is requested.
 const CHANGES: usize = 1 << 16;
 
 /// The objects of one structure.
@@ -31,8 +31,8 @@ pub struct Nodes<'p> {
     footprint: Footprint,
 }
 
-// SAFETY: the pool may be used by any thread, a transaction begins and ends within one call, and
-// `base` is the pool's own. What changes is reached through `&mut`.
+// SAFETY: any thread may use the pool, a transaction begins and ends within one call, and `base` is the pool's own.
+// Changes are made through `&mut`.
 unsafe impl Send for Nodes<'_> {}
 
 impl<'p> Nodes<'p> {
@@ -62,7 +62,7 @@ impl<'p> Nodes<'p> {
         self.begin().transaction(|_| body(self))
     }
 
-    /// Forgets the last transaction's snapshots, and gives the pool in which to start the next.
+    /// Forgets the last transaction's snapshots. Returns the pool in which to start the next.
     #[inline]
     pub fn begin(&mut self) -> &'p Pool<'p> {
         self.snapshotted.clear();
@@ -76,7 +76,7 @@ impl<'p> Nodes<'p> {
         Ok(oid)
     }
 
-    /// Allocates in the transaction. Every byte must be written, and is written back at commit.
+    /// Allocates in the transaction. The caller must write every byte; commit writes them back.
     #[inline]
     pub fn alloc(&mut self, bytes: usize) -> Result<Oid, Failure> {
         let oid = self.pool.tx_alloc_oid(bytes)?;
@@ -92,7 +92,7 @@ impl<'p> Nodes<'p> {
         unsafe { self.pool.tx_free_oid(oid) }
     }
 
-    /// Snapshots bytes of an object, unless this transaction did already or made the object.
+    /// Snapshots bytes of an object, unless this transaction has done so already or has made the object.
     #[inline]
     pub fn change(&mut self, oid: Oid, at: usize, bytes: usize) -> Result<(), Failure> {
         let start = oid.off + at as u64;
@@ -103,13 +103,13 @@ impl<'p> Nodes<'p> {
         self.pool.tx_add_range(self.place(oid, at), bytes)
     }
 
-    /// Says that the range of a new object needs no snapshot.
+    /// Notes that the range of a new object needs no snapshot.
     #[inline]
     pub fn is_new(&mut self, oid: Oid, at: usize) {
         self.snapshotted.push(oid.off + at as u64);
     }
 
-    /// Has the commit write back bytes of an object that nothing refers to before it.
+    /// Makes the commit write back bytes of an object that nothing refers to before it.
     #[inline]
     pub fn fill_unused(&mut self, oid: Oid, at: usize, bytes: usize) -> Result<(), Failure> {
         self.pool.tx_add_unused(self.place(oid, at), bytes)
@@ -174,8 +174,8 @@ impl<'p> Nodes<'p> {
             let mut places: Vec<*mut Oid> = links
                 .map(|(oid, at)| self.place(oid, at).cast().as_ptr())
                 .collect();
-            // SAFETY: links that name live objects, and by the caller's the only ones that do;
-            // `&mut` keeps other uses away.
+            // SAFETY: each link names a live object, and by this function's contract these are the only links to it;
+            // `&mut` excludes other uses.
             moved = unsafe { self.pool.defrag(&mut places) }?.relocated;
             Ok(())
         })?;
@@ -189,7 +189,7 @@ impl<'p> Nodes<'p> {
         Ok((times, moved))
     }
 
-    /// What is live.
+    /// The live bytes.
     pub fn occupied(&mut self) -> Occupied {
         for change in self.changes.drain(..) {
             self.footprint.apply(change);
@@ -197,7 +197,7 @@ impl<'p> Nodes<'p> {
         self.footprint.occupied()
     }
 
-    /// Bytes from the pool's start to the end of the highest object that there ever was.
+    /// Bytes from the pool's start to the end of the highest object that has ever existed.
     pub fn reach(&mut self) -> u64 {
         self.occupied();
         self.footprint.reach()
@@ -215,16 +215,16 @@ impl<'p> Nodes<'p> {
     /// A word, a link or a value in an object.
     #[inline]
     fn at<T>(&self, oid: Oid, at: usize) -> &T {
-        // SAFETY: a word, a link or a value is there, in a live object, at a multiple of eight, by the contract of `new`.
-        // What changes it takes `&mut self`.
+        // SAFETY: a word, a link or a value is there, in a live object, at a multiple of eight, by the contract of
+        // `new`. Any change of it takes `&mut self`.
         unsafe { self.place(oid, at).cast().as_ref() }
     }
 
-    /// The one there, to be changed.
+    /// The word, link or value there, to be changed.
     #[inline]
     fn at_mut<T>(&mut self, oid: Oid, at: usize) -> &mut T {
-        // SAFETY: there is room for one, in a live object, at a multiple of eight, by the contract of `new`; any bytes are
-        // a value of each of the three. `&mut self` keeps other accesses away.
+        // SAFETY: there is room for one, in a live object, at a multiple of eight, by the contract of `new`; any bytes
+        // are a valid value of each of the three. `&mut self` excludes other accesses.
         unsafe { self.place(oid, at).cast().as_mut() }
     }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::{Failure, Library, Pool};
 
 impl<'l> Pool<'l> {
-    /// Makes a pool of `bytes` bytes in `dir` and takes its file's name away. From then on the file goes when the
-    /// process goes, however that ends.
+    /// Makes a pool of `bytes` bytes in `dir` and removes its file's name. From then on the file vanishes when the
+    /// process ends, in whatever way.
     pub fn create_in(library: &'l Library, dir: &Path, bytes: usize) -> Result<Self, Failure> {
         let path = dir.join(format!(
             "firn-rivals-libpmemobj-{}.pool",

@@ -10,7 +10,7 @@ const LINE_BYTES: usize = 64;
 /// Zeroed bytes of the pool, from the start of a line; freed when dropped.
 pub struct Region<'p> {
     pool: &'p Pool<'p>,
-    /// Given up only by `drop`.
+    /// Taken only by `drop`.
     object: Option<Object<'p>>,
     /// Bytes of the object before its first line.
     before: usize,
@@ -20,7 +20,7 @@ impl<'p> Region<'p> {
     /// Allocates `bytes` bytes.
     pub fn new(pool: &'p Pool<'p>, bytes: usize) -> Result<Self, Failure> {
         let object = pool.zalloc(bytes + LINE_BYTES)?;
-        // The pool's base is page-aligned, so that an offset tells where lines start.
+        // The pool's base is page-aligned, so an offset tells where lines start.
         let before = (object.offset() as usize).wrapping_neg() % LINE_BYTES;
         Ok(Self {
             pool,
@@ -51,7 +51,7 @@ impl<'p> Region<'p> {
 impl Drop for Region<'_> {
     fn drop(&mut self) {
         if let Some(object) = self.object.take() {
-            // A poisoned pool refuses; its file has no name any more, so nothing stays behind.
+            // A poisoned pool refuses; its file has no name any more, so nothing is left behind.
             let _ = self.pool.free(object);
         }
     }

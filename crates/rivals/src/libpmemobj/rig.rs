@@ -1,7 +1,7 @@
-//! One thread's operations, with what each needs around it.
+//! One thread's operations, with their setup and cleanup.
 //!
-//! A rig is asked for a block of operations in three parts: [`Rig::before`] makes what they need,
-//! [`Rig::run`] is the operations and nothing else, [`Rig::after`] takes away what they left.
+//! A block of operations has three parts: [`Rig::before`] sets up what they need, [`Rig::run`] is the operations and
+//! nothing else, [`Rig::after`] removes what they left.
 
 use super::library::{Object, Pool, Slots};
 use super::region::Region;
@@ -9,7 +9,7 @@ use super::{Failure, Kind};
 
 /// Bytes of a pool file: several times what all rigs of two threads hold.
 pub const POOL_BYTES: usize = 128 << 20;
-/// Ranges of a thread, which its snapshots go through in turns: few enough to stay in the cache.
+/// Ranges of a thread, which its snapshots use in turn: few enough to stay in the cache.
 const PLACES: usize = 64;
 /// Bytes from one range to the next: two lines, so that the library never merges two ranges.
 const STRIDE_BYTES: usize = 128;
@@ -21,7 +21,7 @@ const MOST_LIVE_OBJECTS: usize = 1024;
 /// Operations of a block that leaves nothing behind.
 const LONG_BLOCK: u64 = 1 << 16;
 
-/// What one thread needs to run one kind of operation.
+/// The state for one thread to run one kind of operation.
 pub struct Rig<'p> {
     pool: &'p Pool<'p>,
     kind: Kind,
@@ -48,7 +48,7 @@ impl<'p> Rig<'p> {
         })
     }
 
-    /// Most operations between `before` and `after`.
+    /// Maximum number of operations between `before` and `after`.
     pub fn block(&self) -> u64 {
         match self.kind {
             Kind::TxEmpty | Kind::TxSnapshot { .. } | Kind::TxAllocLink { .. } => LONG_BLOCK,
@@ -58,7 +58,7 @@ impl<'p> Rig<'p> {
         }
     }
 
-    /// Makes what `count` operations need.
+    /// Sets up what `count` operations need.
     pub fn before(&mut self, count: u64) -> Result<(), Failure> {
         self.next_slot = 0;
         if let Kind::Free { bytes } = self.kind {
@@ -88,7 +88,7 @@ impl<'p> Rig<'p> {
         }
     }
 
-    /// Takes away what `count` operations left.
+    /// Removes what `count` operations left.
     pub fn after(&mut self, count: u64) -> Result<(), Failure> {
         if let Kind::Alloc { .. } = self.kind {
             for slot in 0..count as usize {

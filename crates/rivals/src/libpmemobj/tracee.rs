@@ -1,7 +1,7 @@
 //! The process that runs operations to be single-stepped, and its start.
 //!
-//! It is a process with a pool of its own: one that shared the serving process's pool would leave
-//! that process's volatile view of it out of date.
+//! It has a pool of its own: if it shared the serving process's pool, that process's volatile view of the pool would
+//! become out of date.
 
 use std::process::{Command, Stdio};
 
@@ -14,8 +14,8 @@ use crate::single_step::{self, Tally, WINDOW_END, WINDOW_START};
 
 /// Operations before the first that is counted.
 const WARM_UP: u64 = 128;
-/// Operations that are counted: few, since a step costs as much as thousands of instructions, and
-/// enough, since in the steady state one is like another (the answer tells the least and the most).
+/// Operations that are counted: few, since a step costs as much as thousands of instructions, but enough, since in the
+/// steady state they are alike (the answer gives the least and the most).
 const COUNTED: u64 = 4;
 
 /// Entries of a structure before the first change that is counted.
@@ -40,7 +40,7 @@ pub fn count(arguments: &Arguments, of: Countable) -> Result<Vec<Tally>, Failure
     Ok(single_step::trace(&mut command)?)
 }
 
-/// Runs operations, each between the two signals that mark a window, after an empty one.
+/// Runs operations, each between the two signals that mark a window, after an empty window.
 ///
 /// It is called in a process whose parent waits to step it.
 pub fn run(arguments: &Arguments, of: Countable) -> Result<(), Failure> {
@@ -96,8 +96,8 @@ impl Use for Changes {
         };
         let delete = |structure: &mut S, number| structure.delete(number, key(number));
         (0..ENTRIES).try_for_each(|number| insert(&mut structure, number))?;
-        // What is counted is deleted, and before that what warms the deletion up; what is inserted
-        // comes back to a structure that lost a fifth at random, as in the phases.
+        // Warm-up entries are deleted before the counted ones. Counted insertions thus go into a structure that lost a
+        // fifth at random, as in the phases.
         let mut numbers: Vec<u32> = (0..ENTRIES).collect();
         fastrand::Rng::with_seed(1).shuffle(&mut numbers);
         let (counted, rest) = numbers.split_at(self.counted as usize);

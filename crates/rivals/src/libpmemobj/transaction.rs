@@ -1,7 +1,7 @@
 //! A transaction as a closure: committed when it succeeds, aborted when it does not.
 //!
-//! It costs the rival less than its C macros would, which set a jump buffer and go through their
-//! stages by a call each: what is measured is a lower bound of what a C program pays.
+//! It costs the rival less than its C macros would, which set a jump buffer and call the library for each stage: the
+//! measurement is a lower bound of a C program's cost.
 
 use std::marker::PhantomData;
 

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// What stands before the version in the library's file.
+/// The text before the version in the library's file.
 const MARK: &[u8] = b"src version: ";
 
-/// The version that the file mapped into this process states, 'unknown' where it states none.
+/// The version in the file mapped into this process, or 'unknown' if there is none.
 pub fn of_mapped_library() -> String {
     let version = mapped_path()
         .and_then(|path| std::fs::read(path).ok())

@@ -1,20 +1,20 @@
-//! Pages that live blocks lie on, kept up from a list of what came and went.
+//! Pages that live blocks lie on, maintained from a list of allocations and frees.
 
-/// A block that came or went.
+/// An allocation or a free of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     /// Its first byte's address.
     pub start: u64,
-    /// Bytes that were asked for.
+    /// Bytes requested.
     pub bytes: u64,
-    /// Whether it came.
+    /// Whether it was allocated.
     pub came: bool,
 }
 
-/// What is live, in bytes.
+/// Live bytes and their pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupied {
-    /// Bytes that were asked for and not given back.
+    /// Bytes requested and not freed.
     pub live: u64,
     /// Bytes of the 2 MiB pages that hold a part of them.
     pub pages_2m: u64,
@@ -39,7 +39,7 @@ struct Pages {
 }
 
 impl Footprint {
-    /// Of a mapping whose first byte has this address.
+    /// For a mapping whose first byte has this address.
     pub fn of_mapping_at(base: u64) -> Self {
         Self {
             base,
@@ -50,7 +50,7 @@ impl Footprint {
         }
     }
 
-    /// Takes in a change.
+    /// Applies a change.
     pub fn apply(&mut self, change: Change) {
         let end = change.start + change.bytes;
         if change.came {
@@ -63,7 +63,7 @@ impl Footprint {
         self.pages_4k.apply(change.start, end - 1, change.came);
     }
 
-    /// What is live now.
+    /// The live bytes now.
     pub fn occupied(&self) -> Occupied {
         Occupied {
             live: self.live,
@@ -72,7 +72,7 @@ impl Footprint {
         }
     }
 
-    /// Bytes from the mapping's start to the end of the highest block that there ever was.
+    /// Bytes from the mapping's start to the end of the highest block that has ever existed.
     pub fn reach(&self) -> u64 {
         self.end - self.base
     }

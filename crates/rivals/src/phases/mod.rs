@@ -1,9 +1,9 @@
 //! FFCCD's phases: insert all, delete four fifths, insert these again, delete another four fifths.
 //!
-//! One operation is one transaction. Operations are timed in chunks, so that looks at the pages
-//! that live blocks lie on stay out of the time. Gets of random entries that are there follow the
-//! first and the last phase; they copy the value out. After all that, every key is looked up once
-//! more, untimed: a rival that lost or kept the wrong entries gets no answer line.
+//! One operation is one transaction. Operations are timed in chunks, so that sampling the pages of live blocks stays
+//! out of the time. The first and the last phase are followed by gets of random entries that are there; they copy the
+//! value out. At the end every key is looked up once more, untimed: a rival that lost entries or kept wrong ones gets
+//! no answer line.
 //!
 //! Source: the FFCCD paper, its section on micro-benchmarks; the numbers' order is ours.
 
@@ -18,42 +18,42 @@ use serde::Serialize;
 use crate::clock::{Times, timed};
 use crate::failure::Failure;
 
-/// A phase of all `n` numbers is timed in this many chunks.
+/// A phase over all `n` numbers is timed in this many chunks.
 const CHUNKS: usize = 200;
-/// Looks at the pages in a phase.
+/// Samples of the pages in a phase.
 const LOOKS: usize = 20;
-/// Most gets, and swaps, of a part.
+/// Gets, and swaps, of a part at most.
 const MOST_GETS: usize = 200_000;
-/// More bytes than all caches have.
+/// More bytes than all caches hold.
 const CACHES_BYTES: u64 = 128 << 20;
 /// Bytes of an entry: its key and its value.
 const ENTRY_BYTES: u64 = 8 + VALUE_BYTES as u64;
-/// Fewest and most entries of a request: some stay after the deletions, and numbers fit.
+/// Fewest and most entries of a request: some stay after the deletions, and the numbers fit.
 pub const ENTRIES: std::ops::RangeInclusive<u64> = 5..=10_000_000;
 
 /// Exchanges the values of two numbers.
 pub type Swap<S> = fn(&mut S, u32, u32) -> Result<(), Failure>;
 
-/// What the phases ask of a rival's structure. Each change is durable on return.
+/// The operations that the phases use on a rival's structure. Each change is durable on return.
 pub trait Structure {
-    /// What it is called.
+    /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Puts in an entry that is not there.
+    /// Inserts an entry that is not there.
     fn insert(&mut self, number: u32, key: u64, value: &Value) -> Result<(), Failure>;
 
-    /// Takes out an entry that is there.
+    /// Deletes an entry that is there.
     fn delete(&mut self, number: u32, key: u64) -> Result<(), Failure>;
 
-    /// Copies the value of an entry; whether it is there.
+    /// Copies the value of an entry. Returns whether it is there.
     fn get(&mut self, number: u32, key: u64, into: &mut Value) -> Result<bool, Failure>;
 
-    /// How to exchange the values of two numbers; `None` where the structure has no such operation.
+    /// The function that exchanges the values of two numbers; `None` if the structure has no such operation.
     fn swap(&self) -> Option<Swap<Self>> {
         None
     }
 
-    /// What is live; `None` where blocks have no addresses.
+    /// The live bytes; `None` if blocks have no addresses.
     fn occupied(&mut self) -> Option<Occupied> {
         None
     }
@@ -69,9 +69,9 @@ pub struct PerOperation {
     pub insert: f64,
     /// The first deletion.
     pub delete: f64,
-    /// The insertion of what was deleted.
+    /// The insertion of the deleted entries.
     pub reinsert: f64,
-    /// The deletion of others.
+    /// The deletion of other entries.
     pub redelete: f64,
     /// Gets after the first insertion.
     pub get_full: f64,
@@ -82,18 +82,18 @@ pub struct PerOperation {
     pub swap: Option<f64>,
 }
 
-/// What the phases found.
+/// The results of the phases.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Outcome {
     /// CPU time of the thread.
     pub ns_cpu: PerOperation,
     /// Wall time.
     pub ns_wall: PerOperation,
-    /// Bytes of 2 MiB pages over live bytes, mean of the looks after the first insertion.
+    /// Bytes of 2 MiB pages over live bytes, mean of the samples after the first insertion.
     pub ratio_2m_mean: Option<f64>,
-    /// Bytes of 4 KiB pages over live bytes, mean of these looks.
+    /// Bytes of 4 KiB pages over live bytes, mean of these samples.
     pub ratio_4k_mean: Option<f64>,
-    /// Bytes of 2 MiB pages, summed over the same looks, over live bytes, summed likewise.
+    /// Bytes of 2 MiB pages, summed over these samples, over live bytes, summed likewise.
     pub ratio_2m_of_means: Option<f64>,
     /// Bytes of 4 KiB pages, summed, over live bytes, summed.
     pub ratio_4k_of_means: Option<f64>,
@@ -165,7 +165,7 @@ fn ratio_of_means(looks: &[Occupied], pages: fn(&Occupied) -> u64) -> Option<f64
     (live > 0).then(|| looks.iter().map(pages).sum::<u64>() as f64 / live as f64)
 }
 
-/// Fills the processor's caches with something else, so that gets begin as those of Firn do.
+/// Fills the processor's caches with other data, so that gets begin as those of Firn do.
 fn empty_caches() {
     let mut words: Vec<u64> = (0..CACHES_BYTES / 8).collect();
     words.iter_mut().for_each(|word| *word += 1);
@@ -177,11 +177,11 @@ struct Timed {
     count: usize,
 }
 
-/// A structure on its way through the phases, and what it ought to hold.
+/// A structure during the phases, and the content that it should have.
 struct Course<S> {
     structure: S,
     chunk: usize,
-    /// The key that the value of each number was made of.
+    /// The key from which the value of each number was made.
     holds: Vec<u64>,
     present: Vec<bool>,
     rng: fastrand::Rng,
@@ -243,7 +243,7 @@ impl<S: Structure> Course<S> {
         (0..count).map(|_| some()).collect()
     }
 
-    /// Numbers of random entries that are there, none twice.
+    /// Numbers of random entries that are there, without repetition.
     fn each_once(&mut self) -> Vec<u32> {
         let present = (0u32..).zip(&self.present);
         let mut there: Vec<u32> = present.filter(|(_, is)| **is).map(|(n, _)| n).collect();
@@ -265,7 +265,7 @@ impl<S: Structure> Course<S> {
         let times = timed(|| {
             for &(number, holds) in &wanted {
                 let found = structure.get(number, workload::key(number), &mut copy)?;
-                // All of the value was asked for, though no more than its end is looked at.
+                // The whole value counts as used, though only its end is examined.
                 let copy = std::hint::black_box(&copy);
                 good += usize::from(found && copy[VALUE_BYTES - 8..] == holds.to_le_bytes());
             }

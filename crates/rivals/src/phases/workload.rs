@@ -1,4 +1,4 @@
-//! What the phases put in and take out: the same for every rival, and for Firn.
+//! The entries that the phases insert and delete: equal for every rival and for Firn.
 
 /// Bytes of a value.
 pub const VALUE_BYTES: usize = 128;
@@ -11,7 +11,7 @@ pub fn key(number: u32) -> u64 {
     u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The value that is put in with a key.
+/// The value that belongs to a key.
 #[inline]
 pub fn value(key: u64) -> Value {
     let mut value = [0; VALUE_BYTES];

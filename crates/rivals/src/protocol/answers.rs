@@ -1,10 +1,10 @@
-//! The lines out.
+//! The output lines.
 
 use serde::Serialize;
 
 use crate::phases::Outcome;
 
-/// The first line out: who answers.
+/// The first output line: it identifies the rival.
 #[derive(Serialize)]
 pub struct Hello {
     /// The rival's name.
@@ -15,9 +15,9 @@ pub struct Hello {
     pub version: String,
     /// Whether and how fences are counted.
     pub fences_counted: &'static str,
-    /// The operations that may be asked for.
+    /// The operations that can be requested.
     pub operations: Vec<&'static str>,
-    /// The structures that may be asked for phases.
+    /// The structures that the phases can be run on.
     pub structures: Vec<&'static str>,
 }
 
@@ -42,16 +42,16 @@ pub enum Answer {
 pub struct Timed {
     /// The operation.
     pub op: &'static str,
-    /// Operations that were timed, all threads together.
+    /// Operations that were timed, of all threads together.
     pub count: u64,
     /// Threads that shared them.
     pub threads: u64,
     /// Thread CPU time of all threads over `count`.
     pub ns_cpu_per_op: f64,
-    /// Wall time of the slowest thread over `count`: with two threads that do not disturb each
-    /// other it is half of one thread's.
+    /// Wall time of the slowest thread over `count`: with two threads that do not disturb each other it is half of one
+    /// thread's.
     pub ns_wall_per_op: f64,
-    /// Fences, when `count_fences` was asked before.
+    /// Fences, if `count_fences` was requested before.
     pub fences_per_op: Option<f64>,
     /// Where `fences_per_op` comes from, or how to get it.
     pub how_fences_were_counted: &'static str,
@@ -82,8 +82,7 @@ pub struct Counted {
     pub clflush_per_op: f64,
     /// Stores past the cache, in instructions, whatever their width.
     pub nontemporal_stores_per_op: f64,
-    /// Instructions with a lock prefix, and exchanges with memory: they order, but not counted as
-    /// fences.
+    /// Instructions with a lock prefix, and exchanges with memory: they order memory, but do not count as fences.
     pub locked_per_op: f64,
     /// System calls: above zero, the library would not be flushing from user space.
     pub system_calls_per_op: f64,
@@ -102,10 +101,10 @@ pub struct Phased {
     pub structure: &'static str,
     /// Its entries.
     pub n: u32,
-    /// What was measured.
+    /// The measurements.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Fences of an operation, as far as `count_fences` was asked for before.
+    /// Fences of an operation, if `count_fences` was requested before.
     pub fences: Option<Fences>,
     /// How.
     pub how: &'static str,

@@ -1,4 +1,4 @@
-//! The lines in.
+//! The input lines.
 
 use std::ops::RangeInclusive;
 
@@ -12,53 +12,53 @@ const MOST_OPERATIONS: u64 = 1_000_000_000;
 /// Most threads of one request.
 const MOST_THREADS: u64 = 2;
 
-/// What a line asks for.
+/// The request of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request {
     /// Run and time operations.
     Time {
-        /// Which.
+        /// The kind of operation.
         kind: Kind,
-        /// How many, all threads together.
+        /// Their number, of all threads together.
         count: u64,
-        /// By how many threads.
+        /// The number of threads.
         threads: u64,
     },
     /// Count the fences of an operation.
     CountFences(Countable),
     /// Run and time the phases.
     Phases {
-        /// Of which structure.
+        /// The structure.
         structure: String,
         /// Entries.
         n: u32,
-        /// Chooses what is deleted.
+        /// Chooses the entries to delete.
         seed: u64,
     },
     /// Delete four fifths of a structure, and pack the others.
     Defrag {
-        /// Which.
+        /// The structure.
         structure: String,
         /// Entries.
         n: u32,
-        /// Chooses what is deleted.
+        /// Chooses the entries to delete.
         seed: u64,
     },
-    /// Have two threads share a structure.
+    /// Make two threads share a structure.
     TwoThreads {
-        /// Which.
+        /// The structure.
         structure: String,
         /// Entries.
         n: u32,
     },
 }
 
-/// A line that was understood.
+/// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// Do something.
+    /// Carry out a request.
     Request(Request),
-    /// End.
+    /// Stop.
     Quit,
 }
 
@@ -75,7 +75,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Those besides `op` that are there.
+    /// The fields besides `op` that are there.
     fn given(&self) -> Vec<&'static str> {
         let all = [
             ("count", self.count.is_some()),
@@ -91,7 +91,7 @@ impl Fields {
 }
 
 impl Line {
-    /// Reads one line.
+    /// Parses one line.
     ///
     /// Errors: a sentence that names what is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Self, String> {

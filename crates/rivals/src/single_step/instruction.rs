@@ -1,12 +1,11 @@
-//! Tells the instructions that matter for persistence from their bytes.
+//! Recognises the instructions that matter for persistence by their bytes.
 //!
-//! Source: AMD64 Architecture Programmer's Manual, volume 3, appendix A (group 15, the VEX and
-//! EVEX prefixes).
+//! Source: AMD64 Architecture Programmer's Manual, volume 3, appendix A (group 15, the VEX and EVEX prefixes).
 
 /// Most bytes an instruction can have.
 pub const LONGEST: usize = 15;
 
-/// What an instruction does for persistence.
+/// An instruction's role in persistence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
     /// `sfence` or `mfence`.
@@ -69,8 +68,8 @@ impl Instruction {
             [0x0F, 0xC3, ..] if !prefixes.operand_size && !prefixes.repeat => Self::Nontemporal,
             [0x0F, 0x2B | 0xE7, ..] if !prefixes.repeat => Self::Nontemporal,
             [0x86 | 0x87, modrm, ..] if !is_register(modrm) => Self::Locked,
-            // VEX and EVEX: the last two bits of `pp` stand for the legacy prefix (1 is 66), `map`
-            // says which table, where 1 is the one that 0F opens.
+            // VEX and EVEX: the last two bits of `pp` stand for the legacy prefix (1 is 66), `map` selects the table,
+            // where 1 is the one that 0F opens.
             [0xC5, pp, opcode, ..] => Self::vector(1, pp & 3, opcode),
             [0xC4, map, pp, opcode, ..] => Self::vector(map & 0x1F, pp & 3, opcode),
             [0x62, map, pp, _, opcode, ..] => Self::vector(map & 0x07, pp & 3, opcode),
@@ -99,7 +98,7 @@ impl Instruction {
     }
 }
 
-/// Whether the operand is a register and not memory.
+/// Whether the operand is a register rather than memory.
 fn is_register(modrm: u8) -> bool {
     modrm >= 0xC0
 }

@@ -1,8 +1,8 @@
-//! What was met in one window.
+//! The instructions of one window.
 
 use super::instruction::Instruction;
 
-/// Instructions of one window, by what they do for persistence.
+/// Instructions of one window, by their role in persistence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// `sfence` and `mfence`.
@@ -39,7 +39,7 @@ impl Tally {
         }
     }
 
-    /// This window without what an empty one costs.
+    /// This window less the cost of an empty one.
     pub fn less(self, empty: Self) -> Self {
         Self {
             fences: self.fences.saturating_sub(empty.fences),

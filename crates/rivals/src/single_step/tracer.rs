@@ -14,36 +14,36 @@ use thiserror::Error;
 use super::instruction::{Instruction, LONGEST};
 use super::tally::Tally;
 
-/// What the watched process sends itself where a window starts.
+/// The signal that the traced process sends itself where a window starts.
 pub const WINDOW_START: Signal = Signal::SIGUSR1;
-/// What it sends itself where the window ends.
+/// The signal that it sends itself where the window ends.
 pub const WINDOW_END: Signal = Signal::SIGUSR2;
 
 /// Why nothing was counted.
 #[derive(Debug, Error)]
 pub enum TraceError {
-    /// The process to watch did not start.
+    /// The process to trace did not start.
     #[error("cannot start the process to single-step: {0}")]
     Start(#[source] io::Error),
-    /// The system refused to let it be watched, or it went away.
+    /// The system refused to trace it, or it has gone.
     #[error("cannot single-step: {doing} failed: {source}")]
     Ptrace {
         /// The request that failed.
         doing: &'static str,
-        /// The system's own word.
+        /// The system's error.
         source: Errno,
     },
-    /// It ended otherwise than by returning success.
+    /// It did not end by returning success.
     #[error("the process to single-step ended early ({0}); its last words are on standard error")]
     Ended(String),
-    /// It ended well but showed no window besides the empty one.
+    /// It ended well but showed no window except the empty one.
     #[error("the process to single-step marked no operation")]
     NothingMarked,
 }
 
 /// Starts `command`, which asks to be traced, and tallies each of its windows.
 ///
-/// The first window is empty and is taken off all others, which are returned.
+/// The first window is empty. It is subtracted from all others, which are returned.
 pub fn trace(command: &mut Command) -> Result<Vec<Tally>, TraceError> {
     let child = command.spawn().map_err(TraceError::Start)?;
     let mut watched = Watched {
@@ -77,7 +77,7 @@ pub fn trace(command: &mut Command) -> Result<Vec<Tally>, TraceError> {
     }
 }
 
-/// The child, and what its code was found to be. Killed when dropped before its end.
+/// The child, and its decoded instructions. Killed when dropped before its end.
 struct Watched {
     pid: Pid,
     child: Option<Child>,
@@ -93,7 +93,7 @@ impl Watched {
             let at = self
                 .check("reading registers", ptrace::getregs(self.pid))?
                 .rip;
-            // A repeated string instruction stops at every turn, and counts once.
+            // A repeated string instruction stops at every iteration, and counts once.
             if at != last {
                 tally.add(self.instruction(at)?);
             }
@@ -130,7 +130,7 @@ impl Watched {
         let status = waitpid(self.pid, None);
         let status = self.check("waiting", status)?;
         if matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..)) {
-            // Its number may be another process's from here on.
+            // From here on, its process number may be another process's.
             self.child = None;
         }
         Ok(status)
@@ -144,7 +144,7 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // Both can only fail because it ended meanwhile, which is what is wanted.
+            // Both calls can fail only because the child ended meanwhile, which is intended.
             let _ = child.kill();
             let _ = child.wait();
         }

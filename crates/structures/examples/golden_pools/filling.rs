@@ -1,4 +1,4 @@
-//! How golden pools are filled.
+//! Filling golden pools.
 
 use firn_heap::{
     Error, FieldDescriptor, FieldKind, Pool, PoolKind, Ref, Stored, Tx, TypeDescriptor, View,
@@ -12,7 +12,7 @@ use crate::content::{
     paired, put, table, value_of,
 };
 
-/// Version 1 of pages, of which no object is left.
+/// Version 1 of pages; no object of it is left.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Page", version = 1)]
@@ -33,9 +33,9 @@ static NODE: TypeDescriptor = TypeDescriptor {
     with: &[],
 };
 
-/// Notes of the chain, in the beginning.
+/// Notes of the chain at the beginning.
 const NOTES: u64 = 240;
-/// Entries of the map that are inserted, and one of how many of them stays.
+/// Entries of the map that are inserted, and the share of them that stays: one in this many.
 const ENTRIES: u64 = 900;
 const STAYS: u64 = 3;
 /// Pages.
@@ -82,7 +82,7 @@ pub fn fill<M: Medium>(pool: &Pool<M>) -> Result<(), Error> {
         let second = tx.alloc_untyped(&node, bytemuck::cast_slice(&words), 60)?;
         tx.set_root("node", second)
     })?;
-    // Notes and entries take turns, so that notes lie in pages of which most is freed below.
+    // Notes and entries alternate, so that notes lie in pages most of which is freed below.
     for number in 0..ENTRIES {
         session.transaction(|tx| {
             if number * NOTES / ENTRIES != (number + 1) * NOTES / ENTRIES {
@@ -168,7 +168,7 @@ pub fn fill_raw<M: Medium>(pool: &Pool<M>) -> Result<(), Error> {
             let slot = tx.resolve(table(tx.view())?) + number * 16;
             let at = VirtAddr(pool.medium().load_u64(slot + 8));
             put(tx, slot, &[0, 0])?;
-            // SAFETY: the table had the only reference to it, but for its own.
+            // SAFETY: the table had the only reference to it, apart from its own to itself.
             unsafe { tx.free(tx.resolve(at)) }
         })?;
     }

@@ -1,9 +1,9 @@
-//! Writes golden pools: what this version of the format looks like on media, for later versions to open.
+//! Writes golden pools: pools of this version of the format, for later versions to open.
 //!
-//! `cargo run --release -p firn-structures --example golden_pools DIR`, then `gzip -9n DIR/*.pool`, at a release
-//! that is followed by a change of the format. The tests open what it has written
-//! (`tests/golden`). With files behind DIR it packs these: those of `tests/golden/pmemobj.c`. Pools come from simulated memory that loses power, so that an unclean one has what a
-//! dying process never leaves: committed entries whose homes were lost, and entries that are torn.
+//! `cargo run --release -p firn-structures --example golden_pools DIR`, then `gzip -9n DIR/*.pool`, before a change of
+//! the format. The tests open the files (`tests/golden`). If files follow DIR, it packs them instead: those of
+//! `tests/golden/pmemobj.c`. The pools come from simulated memory that loses power, so an unclean one has what no dying
+//! process leaves: committed entries whose homes were lost, and torn entries.
 
 #[path = "../../tests/golden/content.rs"]
 mod content;
@@ -27,11 +27,11 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 /// Transactions of each writer in an execution that loses power.
 const TRANSACTIONS: u64 = 6;
-/// Moments at which the power is lost, and draws of what is lost, that are tried.
+/// How many moments of power loss are tried, and how many draws of the lost data.
 const MOMENTS: u64 = 160;
 const DRAWS: u64 = 6;
 
-/// Which pool, and with which log it was last opened.
+/// The kind of pool, and the log with which it was last opened.
 #[derive(Clone, Copy)]
 struct Golden {
     name: &'static str,
@@ -39,7 +39,7 @@ struct Golden {
     log: LogKind,
 }
 
-/// What a pool should be when the power is lost.
+/// The state of a pool when the power is lost.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum When {
     Writing,
@@ -86,7 +86,7 @@ impl Golden {
         }
     }
 
-    /// What the pool holds after so many transactions of each writer that nothing interrupted.
+    /// The pool's content after this many uninterrupted transactions of each writer.
     fn expected(self, closed: &Image, counts: [u64; 2]) -> String {
         let crash = memory(closed);
         let pool = self.open(&crash);
@@ -135,8 +135,8 @@ impl Golden {
         collection.finish().unwrap();
     }
 
-    /// What recovery does to an image: words that it changes in data, and what the pool holds then.
-    /// `None` if a migration is not in its middle.
+    /// Recovers an image: returns how many words of data recovery changes, and the pool's content then. `None` if the
+    /// image should be in the middle of a migration and is not.
     fn recovered(self, image: &Image, when: When) -> Result<Option<(u64, String)>, Error> {
         let crash = memory(image);
         crash.start_trace();
@@ -159,7 +159,7 @@ impl Golden {
         Ok(Some((changed, described)))
     }
 
-    /// The best image of an execution that loses power somewhere, and what it holds.
+    /// The best image of an execution with a power loss, and its content.
     fn crashed(self, closed: &Image, when: When) -> (Image, String) {
         let (whole, begun) = self.run(closed, when, u64::MAX);
         let end = whole.events();
@@ -196,8 +196,7 @@ impl Golden {
         (image, described)
     }
 
-    /// Which transactions an image holds: those that were acknowledged, and of each writer's at most the one
-    /// that was in flight.
+    /// Which transactions an image holds: the acknowledged ones, and of each writer at most the one that was in flight.
     fn told(self, closed: &Image, when: When, acknowledged: [u64; 2], described: &str) -> String {
         let [a, b] = acknowledged;
         if when == When::Migrating {
@@ -220,7 +219,7 @@ fn words<const N: usize>(image: &Image, at: VirtAddr) -> [u64; N] {
     std::array::from_fn(|i| image.load_u64(at + i as u64 * WORD_BYTES))
 }
 
-/// How much an image shows of what recovery must deal with; `None` if it is not what was looked for.
+/// A score for how much work an image leaves to recovery; `None` if it does not have the wanted state.
 fn score(image: &Image, when: When, log: LogKind) -> Option<u64> {
     let phase = Seal::Phase.open_at(image.load_u64(geometry::PHASE), geometry::PHASE);
     match Phase::from_value(phase.unwrap(), geometry::PHASE).unwrap() {
@@ -243,7 +242,7 @@ fn unsettled_share(image: &Image, plan: Frame) -> Option<u64> {
     (settled > 0 && settled < header.units).then_some(settled)
 }
 
-/// Redo: entries of which a part is missing. Undo: whether an open transaction's log goes on outside its lane.
+/// Redo: entries with a missing part. Undo: whether an open transaction's log continues outside its lane.
 fn torn_or_long(image: &Image, log: LogKind) -> u64 {
     let mut count = 0;
     for lane in 0..2 {
@@ -291,7 +290,7 @@ fn keep(dir: &Path, name: &str, image: &Image, described: &str) {
     std::fs::write(dir.join(format!("{name}.txt")), described).unwrap();
 }
 
-/// Packs a file that a program wrote: the frames in which anything but zeros is.
+/// Packs a file that a program wrote: the frames that are not all zeros.
 fn keep_file(dir: &Path, file: &Path) {
     let content = std::fs::read(file).unwrap();
     let frames = (0..).zip(content.chunks(FRAME_BYTES as usize));

@@ -1,9 +1,8 @@
 //! An ordered map from numbers to byte strings: an AVL tree.
 //!
-//! The subtrees of a node differ by one level at most. Which one is higher the tag of the node's
-//! left link says, so that all that an operation changes in a node lies in one line: an insert that
-//! rotates nothing stores one word a level up to the node whose heights it evens out, besides the new
-//! node, its value and the length.
+//! The subtrees of a node differ by at most one level. The tag of the node's left link says which one is higher, so all
+//! changes of an operation in a node lie in one line. An insert without a rotation stores one word per level up to the
+//! first node whose heights it evens out, besides the new node, its value and the length.
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the tree's lock, a writer has it alone until its transaction ends.
@@ -23,15 +22,15 @@ use rotate::{higher, replace, rotate, set_higher};
 
 /// An ordered map from numbers to byte strings. A value has up to [`crate::tree::MAX_VALUE_BYTES`].
 ///
-/// Cost: an insert or removal dirties the lines of a few nodes, mostly at the lowest levels, besides
-/// those of the entry and the length, and has one fence: the transaction's. The levels are at most
-/// half as many again as those of a tree without gaps.
+/// Cost: an insert or removal dirties the lines of a few nodes, mostly at the lowest levels, besides those of the entry
+/// and the length, and has one fence: the transaction's. The tree has at most half as many levels again as a perfectly
+/// balanced one.
 pub type AvlTree<'g, V> = Tree<'g, V, Avl>;
 
 /// The kind of [`AvlTree`].
 pub enum Avl {}
 
-/// What the name of an [`AvlTree`] refers to.
+/// The root object of an [`AvlTree`].
 #[derive(Stored)]
 #[firn(name = "firn.avl")]
 #[repr(C)]
@@ -99,7 +98,7 @@ impl Balance for Avl {
     }
 
     fn neighbour_side<'g, V: View<'g>>(node: NodeAt<'g, V>) -> Side {
-        // From the higher subtree, where there is less to even out.
+        // From the higher subtree, which then needs less rebalancing.
         match higher(node) {
             Ok(Some(high)) => high,
             _ => Side::Right,

@@ -15,7 +15,7 @@ const RIGHT_HIGHER: u8 = 2;
 
 /// The higher subtree, if they differ.
 ///
-/// Errors: the tag says nothing.
+/// Errors: the tag has no meaning.
 #[inline]
 pub(super) fn higher<'g, V: View<'g>>(node: NodeAt<'g, V>) -> Result<Option<Side>, Error> {
     match node.tag(Node::LEFT) {
@@ -34,12 +34,12 @@ const fn tag_of(higher: Option<Side>) -> u8 {
     }
 }
 
-/// Says which subtree is higher.
+/// Stores which subtree is higher.
 pub(super) fn set_higher<'t, M: Medium>(node: NodeAt<'t, Tx<'t, M>>, higher: Option<Side>) {
     node.link_tagged(Node::LEFT, node.follow(Node::LEFT), tag_of(higher));
 }
 
-/// Changes the subtree on one side, and which is higher.
+/// Changes the subtree on one side, and which one is higher.
 fn set<'t, M: Medium>(
     node: NodeAt<'t, Tx<'t, M>>,
     side: Side,
@@ -57,7 +57,7 @@ fn set<'t, M: Medium>(
     }
 }
 
-/// Changes the link at `depth` and nothing about the balance of the node that it lies in.
+/// Changes the link at `depth`, but not the balance of the node that contains it.
 pub(super) fn replace<'t, M: Medium>(
     path: &Path<'t, Tx<'t, M>, Avl>,
     depth: usize,
@@ -66,8 +66,8 @@ pub(super) fn replace<'t, M: Medium>(
     path.relink(depth, to, path.tag(depth));
 }
 
-/// Evens out the node at `depth`, whose subtree on the side `high` is two levels higher. Returns
-/// whether the whole is a level lower than it was with that subtree.
+/// Rebalances the node at `depth`, whose subtree on the side `high` is two levels higher. Returns whether the result is
+/// a level lower than the node was with that subtree.
 pub(super) fn rotate<'t, M: Medium>(
     path: &Path<'t, Tx<'t, M>, Avl>,
     depth: usize,
@@ -90,7 +90,7 @@ pub(super) fn rotate<'t, M: Medium>(
         set(node, high, to_node, (of_inner == Some(high)).then_some(low));
         inner.link(high.link(), Some(above));
         inner.link(low.link(), Some(node));
-        // Both links were stored without a tag: even.
+        // Both links were stored without a tag, which means even.
         replace(path, depth, Some(inner));
         return Ok(true);
     }

@@ -1,4 +1,4 @@
-//! What a balanced binary tree adds to a binary tree.
+//! The parts of a balanced binary tree that depend on its kind of balance.
 
 use firn_heap::{Error, Field, Obj, Ref, Stored, Tx, View};
 use firn_media::Medium;
@@ -9,7 +9,7 @@ use crate::tree::check::Check;
 
 /// A way to keep a binary tree balanced.
 pub trait Balance: Sized + 'static {
-    /// What a tree's name refers to.
+    /// The root object of a tree.
     type TreeRoot: Stored;
     /// Id of the lock.
     const ROOT_LOCK: Field<Self::TreeRoot, u64>;
@@ -21,24 +21,23 @@ pub trait Balance: Sized + 'static {
     /// The root of an empty tree.
     fn empty(lock: u64) -> Self::TreeRoot;
 
-    /// Links `fresh`, a node without subtrees, at the end of `path`, where no node is.
+    /// Links `fresh`, a node without subtrees, at the free end of `path`.
     fn link<'t, M: Medium>(
         path: &Path<'t, Tx<'t, M>, Self>,
         fresh: NodeAt<'t, Tx<'t, M>>,
     ) -> Result<(), Error>;
 
-    /// Links `rest`, or nothing, at the end of `path` instead of a node of which it is the only
-    /// subtree.
+    /// Links `rest`, or nothing, at the end of `path` in place of a node with no other subtree.
     fn unlink<'t, M: Medium>(
         path: Path<'t, Tx<'t, M>, Self>,
         rest: Option<NodeAt<'t, Tx<'t, M>>>,
     ) -> Result<(), Error>;
 
-    /// On which side of a node with two subtrees its neighbour is unlinked in its place.
+    /// The side from which a node with two subtrees takes the neighbour that is unlinked in its place.
     fn neighbour_side<'g, V: View<'g>>(node: NodeAt<'g, V>) -> Side;
 
-    /// Looks at a node that was reached by a link with the tag `tag` and whose subtrees measure
-    /// `left` and `right`; returns its own measure.
+    /// Checks a node that was reached by a link with the tag `tag`, and whose subtrees measure `left` and `right`;
+    /// returns its own measure.
     fn measure<'g, V: View<'g>>(
         node: NodeAt<'g, V>,
         tag: u8,

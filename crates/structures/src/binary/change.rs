@@ -1,4 +1,4 @@
-//! Insert, remove and clear: what does not depend on how the tree keeps its balance.
+//! Insert, remove and clear: the parts that do not depend on the tree's kind of balance.
 
 use std::collections::HashSet;
 
@@ -36,7 +36,7 @@ pub(crate) fn insert<'t, M: Medium, B: Balance>(
     let fresh = match fresh {
         Ok(fresh) => fresh,
         Err(error) => {
-            // Nothing is linked yet: the tree stays as it was even if the caller goes on.
+            // Nothing is linked yet: the tree is unchanged even if the caller goes on.
             free_unlinked(tx, value)?;
             return Err(error);
         }
@@ -71,7 +71,7 @@ pub(crate) fn remove<'t, M: Medium, B: Balance>(
 ) -> Result<bool, Error> {
     let (mut path, there) = Path::<_, B>::to(root, key)?;
     let Some(node) = there else { return Ok(false) };
-    // What is freed is asked for before the way to the neighbour, which has its own lines to wait for.
+    // Prefetches the freed objects before the search for the neighbour, which waits for lines of its own.
     if let Some(value) = node.follow(Node::VALUE) {
         root.view().expect_free(value);
     }
@@ -79,11 +79,11 @@ pub(crate) fn remove<'t, M: Medium, B: Balance>(
     if let Some(old) = old {
         dropped.read_into(old)?;
     }
-    // Asked without looking at the subtrees, whose lines are not needed yet.
+    // Checked without touching the subtrees, whose lines are not needed yet.
     let has = |side: Side| node.follow(side.link()).is_some();
     let gone = if has(Side::Left) && has(Side::Right) {
-        // The neighbour's entry takes the place of this one, and the neighbour goes: two words of
-        // one node change instead of the links of three.
+        // The neighbour's entry replaces this one, and the neighbour's node goes: this changes two words of one node
+        // instead of the links of three.
         let (neighbour, rest) = neighbour(&mut path, node)?;
         root.view().expect_free(neighbour);
         let (key, kept) = (neighbour.load(Node::KEY), value(neighbour)?);
@@ -102,10 +102,10 @@ pub(crate) fn remove<'t, M: Medium, B: Balance>(
     Ok(true)
 }
 
-/// A node that may go in the place of `node`, and what is below it.
+/// The node that may take the place of `node`, and the subtree below it.
 type Neighbour<'t, M> = (NodeAt<'t, Tx<'t, M>>, Option<NodeAt<'t, Tx<'t, M>>>);
 
-/// Extends the path from `node`, which has two subtrees, to the node next to it in order.
+/// Extends the path from `node`, which has two subtrees, to its neighbour in order.
 fn neighbour<'t, M: Medium, B: Balance>(
     path: &mut Path<'t, Tx<'t, M>, B>,
     node: NodeAt<'t, Tx<'t, M>>,

@@ -19,7 +19,7 @@ pub(crate) fn check<'g, V: View<'g>, B: Balance>(
     subtree::<V, B>(B::top(root)?, tag, 0, check).map(|_| ())
 }
 
-/// Looks at a subtree in order and returns its measure. Goes no deeper than [`MAX_DEPTH`].
+/// Checks a subtree in order and returns its measure. Goes no deeper than [`MAX_DEPTH`].
 fn subtree<'g, V: View<'g>, B: Balance>(
     top: Option<NodeAt<'g, V>>,
     tag: u8,

@@ -9,14 +9,14 @@ use crate::protocol::Part;
 use crate::tree::damaged;
 use crate::tree::kind::{Cursor, Direction};
 
-/// Nodes that are to come, each before its subtree ahead; the next one is the last.
+/// Nodes to come, each before its subtree ahead; the next one is the last.
 pub struct InOrder<'g, V: View<'g>> {
     ahead: Side,
     pending: Vec<NodeAt<'g, V>>,
 }
 
 impl<'g, V: View<'g>> InOrder<'g, V> {
-    /// Remembers a node, unless the tree is deeper than any sound one.
+    /// Pushes a node, unless the tree is deeper than any sound one.
     fn push(&mut self, node: NodeAt<'g, V>) -> Result<(), Error> {
         if self.pending.len() >= MAX_DEPTH {
             return Err(damaged("a tree without balance", node));

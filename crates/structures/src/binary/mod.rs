@@ -1,15 +1,14 @@
-//! What the AVL tree and the red-black tree have in common.
+//! The common parts of the AVL tree and the red-black tree.
 //!
 //! ```text
-//! node       what lies on media        path     the way down, remembered
-//! balance    what each adds            change   insert, remove, clear
+//! node       the nodes on media        path     the way down, remembered
+//! balance    the parts of each         change   insert, remove, clear
 //! cursor     iterating                 check    whether every invariant holds
 //! ```
-//! A node is one object, its value another. What a tree needs to know for its balance lies in the
-//! tags of the references, so a node costs five words, and whatever changes in one is in one line:
-//! key and links lie in one for three nodes of four.
+//! A node is one object, its value another. A tree keeps its balance in the tags of the references, so a node costs
+//! five words, and all changes of a node are in one line: three nodes of four have key and links in one line.
 //!
-//! No reference leads up. A change keeps the way down instead, which costs no line.
+//! No reference leads up. A change remembers the way down instead, which costs no line.
 
 pub(crate) mod balance;
 mod change;

@@ -1,4 +1,4 @@
-//! What lies on media: the nodes of a binary tree.
+//! The nodes of a binary tree on media.
 
 use firn_heap::{Bytes, Error, Field, Obj, Ref, Stored, TypeId, View};
 
@@ -57,7 +57,7 @@ impl Side {
         }
     }
 
-    /// Where a direction leads.
+    /// The side towards which a direction leads.
     pub fn ahead(direction: Direction) -> Self {
         match direction {
             Direction::Up => Self::Right,
@@ -84,7 +84,7 @@ pub(crate) fn child<'g, V: View<'g>>(
     }
 }
 
-/// The node's subtree on one side, which the balance says is there.
+/// The node's subtree on one side, which exists according to the balance.
 pub(crate) fn promised<'g, V: View<'g>>(
     node: NodeAt<'g, V>,
     side: Side,

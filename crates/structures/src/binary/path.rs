@@ -1,4 +1,4 @@
-//! The way from the top down, remembered to change its nodes.
+//! The path from the top down, remembered for changes of its nodes.
 
 use firn_heap::{Error, Obj, Tx, View};
 use firn_media::Medium;
@@ -8,14 +8,14 @@ use super::node::{LINKS, NODE_BYTES, Node, NodeAt, Side, child};
 use crate::tree::damaged;
 use crate::tree::kind::{ABREAST, Abreast};
 
-/// Levels of a tree: more than a red-black tree of as many nodes as any pool can hold.
+/// The most levels of a tree: more than a red-black tree of as many nodes as any pool can hold.
 pub(crate) const MAX_DEPTH: usize = 96;
-/// Bytes of a value that are on their way before its length is known.
+/// Bytes of a value that are prefetched before its length is known.
 const EXPECTED_VALUE_BYTES: u64 = 128;
-/// Steps that most paths do with.
+/// Steps that suffice for most paths.
 const USUAL_DEPTH: usize = 32;
 
-/// A node, and the side on which the path goes on.
+/// A node, and the side on which the path continues.
 pub struct Step<'g, V: View<'g>> {
     pub(crate) node: NodeAt<'g, V>,
     pub(crate) side: Side,
@@ -28,7 +28,7 @@ impl<'g, V: View<'g>> Clone for Step<'g, V> {
 }
 impl<'g, V: View<'g>> Copy for Step<'g, V> {}
 
-/// Steps from the top down. At depth `d` is the link that `d` steps lead to.
+/// Steps from the top down. The link at depth `d` is reached after `d` steps.
 pub struct Path<'g, V: View<'g>, B: Balance> {
     pub(crate) root: Obj<'g, B::TreeRoot, V>,
     pub(crate) steps: Vec<Step<'g, V>>,
@@ -49,7 +49,7 @@ pub(crate) fn find<'g, V: View<'g>, B: Balance>(
     })
 }
 
-/// The nodes of some keys, at most [`ABREAST`]: each search takes a step, then each takes the next.
+/// The nodes of some keys, at most [`ABREAST`]: the searches take their steps in turn.
 pub(crate) fn find_abreast<'g, V: View<'g>, B: Balance>(
     root: Obj<'g, B::TreeRoot, V>,
     keys: &[u64],
@@ -108,7 +108,7 @@ impl<'g, V: View<'g>, B: Balance> Path<'g, V, B> {
             is_onward.then_some(key > here)
         })?;
         if there.is_none() {
-            // It may have been asked for a step from where there is no node.
+            // `onward` may have been called at a null reference, where there is no node.
             path.steps.pop_if(|step| step.node.address().0 == 0);
         }
         Ok((path, there))

@@ -1,6 +1,6 @@
-//! Buckets: chains of nodes, hardly any of which is longer than one.
+//! Buckets: chains of nodes, most of a single node.
 //!
-//! Every node of a chain but the last is full, and every node but the first holds an entry. Places
+//! Every node of a chain except the last is full, and every node except the first holds an entry. The places of a node
 //! are in no order.
 
 use firn_heap::{Error, Obj, Raw, Ref, Stored, Tx, View};
@@ -14,17 +14,17 @@ use crate::table::Table;
 
 /// Places of a node.
 pub(crate) const PLACES: usize = 9;
-/// Words of the hashes, two a word.
+/// Words of the hashes, two hashes per word.
 const HASH_WORDS: usize = PLACES.div_ceil(2);
 
 /// A node of a bucket: two lines.
 ///
-/// The last word is read before the hashes are compared, so that both lines are on their way at once.
+/// A search reads the last word before it compares the hashes, so that both lines are fetched at once.
 #[derive(Stored)]
 #[firn(name = "firn.hash.bucket")]
 #[repr(C)]
 pub struct Bucket {
-    /// The entries' hashes, two a word; zero where there is none.
+    /// The entries' hashes, two per word; zero at free places.
     pub(crate) hashes: [u64; HASH_WORDS],
     /// The entries.
     pub(crate) entries: [Ref<Raw>; PLACES],
@@ -38,7 +38,7 @@ const _: () = assert!(size_of::<Bucket>() + HEADER_BYTES == 2 * LINE_BYTES);
 
 pub(crate) type Root<'g, V> = Obj<'g, HashRoot, V>;
 pub(crate) type Node<'g, V> = Obj<'g, Bucket, V>;
-/// Hashes of a node, zero where there is no entry.
+/// Hashes of a node, zero at free places.
 pub(crate) type Hashes = [u32; PLACES];
 
 /// The directory of a map.
@@ -53,7 +53,7 @@ pub(crate) fn directory<'g, V: View<'g>>(root: Root<'g, V>) -> Table<'g, HashRoo
 
 /// Number of buckets.
 ///
-/// Errors: more than there may be.
+/// Errors: more than a map can have.
 #[inline]
 pub(crate) fn bucket_count<'g, V: View<'g>>(root: Root<'g, V>) -> Result<u64, Error> {
     match root.load(HashRoot::BUCKETS) {
@@ -71,7 +71,7 @@ pub(crate) fn first<'g, V: View<'g>>(root: Root<'g, V>, index: u64) -> Result<No
     }
 }
 
-/// The node behind one.
+/// The node behind this one.
 #[inline]
 pub(crate) fn next<'g, V: View<'g>>(node: Node<'g, V>) -> Result<Option<Node<'g, V>>, Error> {
     node.follow(Bucket::NEXT).map(Obj::check_type).transpose()
@@ -95,13 +95,13 @@ pub(crate) fn chain<'g, V: View<'g>>(
     Ok(nodes)
 }
 
-/// How many nodes a walk along a chain may come by: damaged links cannot lead in a circle.
+/// How many more nodes a walk along a chain may meet: damaged links cannot lead in a circle.
 pub(crate) struct ChainBudget(u64);
 
 impl ChainBudget {
     #[inline]
     pub(crate) fn new<'g, V: View<'g>>(root: Root<'g, V>) -> Self {
-        // Each node but the first holds an entry, two chains that are joined have two firsts.
+        // Each node except the first holds an entry; two chains that are joined have two firsts.
         let len = root.load(HashRoot::LEN).saturating_add(2);
         Self(crate::plausible_len(root.view(), len))
     }
@@ -122,7 +122,7 @@ pub(crate) fn hashes<'g, V: View<'g>>(node: Node<'g, V>) -> Hashes {
     core::array::from_fn(|place| (words[place / 2] >> (place % 2 * 32)) as u32)
 }
 
-/// The entry in a place where the hash says that there is one. No check of what it is.
+/// The entry in a place with a hash. The target is not checked.
 #[inline]
 pub(crate) fn entry<'g, V: View<'g>>(
     node: Node<'g, V>,
@@ -156,8 +156,7 @@ pub(crate) fn set<'t, M: Medium>(
     node.link(Bucket::ENTRIES.at(place), entry);
 }
 
-/// Fills the holes of a chain from its end, and frees the nodes that are empty then. Allocates
-/// nothing.
+/// Fills the holes of a chain from its end, and frees the nodes that become empty. Allocates nothing.
 pub(crate) fn compact<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     first: Node<'t, Tx<'t, M>>,

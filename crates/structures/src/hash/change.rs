@@ -17,7 +17,7 @@ use crate::element::damaged;
 use crate::map::entry::{self, Entry, Parts};
 use crate::reclaim::free_unlinked;
 
-/// What a search for a key says.
+/// The result of a search for a key.
 enum Found<'t, M: Medium> {
     /// The entry in a place of a node of the bucket that begins with `first`.
     At {
@@ -74,8 +74,8 @@ fn find<'t, M: Medium>(
     }
 }
 
-/// Inserts or replaces. Appends the replaced value to `old`, if asked to. Returns whether there was
-/// one. The caller holds the write lock.
+/// Inserts or replaces. Appends the replaced value to `old`, if requested. Returns whether there was one. The caller
+/// holds the write lock.
 pub(crate) fn insert<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     key: &[u8],
@@ -91,7 +91,7 @@ pub(crate) fn insert<'t, M: Medium>(
     store(root, hash, key, value, found)
 }
 
-/// Stores a value where the key was found, or not found.
+/// Stores a value at the result of a search.
 fn store<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     hash: u32,
@@ -115,7 +115,7 @@ fn store<'t, M: Medium>(
             last,
             free: Some(place),
         } => {
-            // The only step that may fail for want of space, before anything is changed.
+            // The only step that may fail for lack of space, before anything is changed.
             bucket::set(last, place, hash, Some(entry::alloc(tx, key, value)?));
             count_one_more(root)?;
             Ok(false)
@@ -142,7 +142,7 @@ fn store<'t, M: Medium>(
     }
 }
 
-/// Counts an entry that came, and divides a bucket if there are too few.
+/// Counts a new entry, and divides a bucket if there are too few.
 fn count_one_more<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
     let len = root.load(HashRoot::LEN).wrapping_add(1);
     root.store(HashRoot::LEN, len);
@@ -151,14 +151,14 @@ fn count_one_more<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error>
         return Ok(());
     }
     match root.view().nested(|tx| resize::divide(tx, root, buckets)) {
-        // The entry is in its bucket, which is fuller than it should be until a later insert.
+        // The entry is in its bucket, which is overfull until a later insert.
         Ok(()) | Err(Error::PoolFull { .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Removes a key. Appends its value to `old`, if asked to. Returns whether it was there. The caller
-/// holds the write lock.
+/// Removes a key. Appends its value to `old`, if requested. Returns whether it was there. The caller holds the write
+/// lock.
 pub(crate) fn remove<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     key: &[u8],
@@ -175,7 +175,7 @@ pub(crate) fn remove<'t, M: Medium>(
     take_out(root, found)
 }
 
-/// Removes what was found, if anything was.
+/// Removes the entry that was found, if any.
 fn take_out<'t, M: Medium>(root: Root<'t, Tx<'t, M>>, found: Found<'t, M>) -> Result<bool, Error> {
     let Found::At {
         first,
@@ -202,8 +202,8 @@ fn take_out<'t, M: Medium>(root: Root<'t, Tx<'t, M>>, found: Found<'t, M>) -> Re
     Ok(true)
 }
 
-/// Makes the value of a key what `change` makes of it. Returns whether the key was there. The caller holds
-/// the write lock.
+/// Replaces the value of a key by the result of `change`. Returns whether the key was there. The caller holds the write
+/// lock.
 pub(crate) fn update<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     key: &[u8],

@@ -27,13 +27,12 @@ pub struct Shape {
 /// How full the buckets are, as far as the map is sound; the caller holds the lock.
 pub(crate) fn shape<'g, V: View<'g>>(root: Root<'g, V>) -> Shape {
     let mut shape = Shape::default();
-    // What is wrong `walk` says to who checks.
+    // `walk` reports damage to the checker, not here.
     let _ = walk(root, &mut Vec::new(), &mut shape);
     shape
 }
 
-/// Looks at every entry; the caller holds the lock. Ends at the first finding behind which the rest
-/// cannot be trusted.
+/// Checks every entry; the caller holds the lock. Ends at the first finding after which the rest cannot be trusted.
 pub(crate) fn walk<'g, V: View<'g>>(
     root: Root<'g, V>,
     findings: &mut Vec<String>,

@@ -1,15 +1,15 @@
-//! Hashes, and which bucket a hash belongs to.
+//! Hashes, and the bucket of a hash.
 //!
-//! With `n` buckets, `2^l <= n < 2^(l+1)`, an entry is in the bucket that the low `l + 1` bits of its
-//! hash name, or if that is not there yet, the low `l`. The next bucket comes into being by dividing
-//! the one that it takes these entries from, see [`partner`].
+//! With `n` buckets, `2^l <= n < 2^(l+1)`, the low `l + 1` bits of an entry's hash name its bucket, or the low `l` if
+//! that bucket does not exist yet. The next bucket is made by dividing the one that holds its entries until then, see
+//! [`partner`].
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Most buckets: each bit of a hash divides all of them once.
+/// Maximum number of buckets: each bit of a hash divides all of them once.
 pub(crate) const MAX_BUCKETS: u64 = 1 << 31;
 
-/// The hash of a key, never zero: that marks a free place.
+/// The hash of a key. Never zero, which marks a free place.
 #[inline]
 pub(crate) fn hash_of(key: &[u8], seed: u64) -> u32 {
     match xxh3_64_with_seed(key, seed) as u32 {
@@ -18,7 +18,7 @@ pub(crate) fn hash_of(key: &[u8], seed: u64) -> u32 {
     }
 }
 
-/// The bucket of a hash, of `buckets`, which are more than none.
+/// The bucket of a hash, of `buckets` buckets; there is at least one.
 #[inline]
 pub(crate) fn bucket_of(hash: u32, buckets: u64) -> u64 {
     let low = 1 << buckets.ilog2();
@@ -26,7 +26,7 @@ pub(crate) fn bucket_of(hash: u32, buckets: u64) -> u64 {
     if named < buckets { named } else { named - low }
 }
 
-/// The bucket that bucket `last` was divided from, and the bit of the hashes that divides them.
+/// The bucket from which bucket `last` was divided, and the bit of the hashes that divides them.
 #[inline]
 pub(crate) fn partner(last: u64) -> (u64, u32) {
     let bit = 1 << last.ilog2();

@@ -1,20 +1,18 @@
-//! An unordered map from byte strings to byte strings: a hash table that grows without a stop.
+//! An unordered map from byte strings to byte strings: a hash table that grows without pauses.
 //!
 //! ```text
-//! bucket   what lies on media, chains      change   inserting and removing
+//! bucket   nodes on media, chains          change   inserting and removing
 //! hash     hashes, and which bucket        resize   one bucket more, one bucket less
 //! read     reading                         check    whether every invariant holds
 //! ```
 //!
-//! Linear hashing: the number of buckets follows the number of entries, one bucket at a time, so that
-//! an insert rehashes one bucket at most, and a removal joins two at most. There is no moment at which
-//! the whole map moves, and no operation with more work than another by more than a constant. A
-//! bucket keeps 32 bits of each key's hash, by which it is divided without a look at its keys, and
-//! by which a search looks at hardly any entry but the one it is for.
+//! Linear hashing: the number of buckets follows the number of entries, one bucket at a time, so an insert rehashes at
+//! most one bucket, and a removal joins at most two. The whole map never moves at once, and the work of operations
+//! differs only by a constant. A bucket keeps 32 bits of each key's hash: these divide it without a look at its keys,
+//! and let a search look at hardly any entry but the one it seeks.
 //!
-//! A key and its value are one object. An insert stores them, one place of a bucket, and the number
-//! of entries. Everything but the root object can be moved by the collector, and nothing of the map's
-//! own is larger than 2 KiB.
+//! A key and its value are one object. An insert stores them, one place of a bucket, and the number of entries. The
+//! collector can move everything except the root object, and no object of the map's own is larger than 2 KiB.
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the map's lock, a writer has it alone until its transaction ends.
@@ -42,7 +40,7 @@ pub use bucket::Bucket;
 pub use check::Shape;
 pub use read::{Buckets, Position};
 
-/// What a hash map's name refers to.
+/// The root object of a hash map.
 #[derive(Stored)]
 #[firn(name = "firn.hash")]
 #[repr(C)]
@@ -63,9 +61,9 @@ pub struct HashRoot {
 
 /// An unordered map from byte strings to byte strings.
 ///
-/// A key has up to [`MAX_KEY_BYTES`], a value up to [`MAX_VALUE_BYTES`]; both may be empty. Every
-/// function takes constant time unless it says otherwise: expected over the seed, which is chosen at
-/// random when the map is made, so that no choice of keys makes all of them collide.
+/// A key has up to [`MAX_KEY_BYTES`], a value up to [`MAX_VALUE_BYTES`]; both may be empty. Every function takes
+/// constant time unless it says otherwise. That is the expected time over the seed, which is random for each map, so
+/// that no choice of keys makes all of them collide.
 pub type HashMap<'g, V> = Collection<'g, V, Hashed>;
 
 /// The protocol of [`HashMap`].
@@ -158,7 +156,7 @@ impl Keyed for Hashed {
 }
 
 impl<'g, V: View<'g>> HashMap<'g, V> {
-    /// How many buckets the map has and how full they are. In time linear in the number of entries.
+    /// How many buckets the map has and how full they are. Takes time linear in the number of entries.
     pub fn shape(&self) -> Result<Shape, Error> {
         let reader = self.read()?;
         Ok(check::shape(reader.root))
@@ -166,20 +164,20 @@ impl<'g, V: View<'g>> HashMap<'g, V> {
 }
 
 impl<'g, V: View<'g>> Reader<'_, 'g, V, Hashed> {
-    /// Where [`Reader::iter_from`] comes to `key` first; `None` if it is not there.
+    /// The position from which [`Reader::iter_from`] first yields `key`; `None` if it is not there.
     pub fn position_of(&self, key: &[u8]) -> Result<Option<Position>, Error> {
         Ok(self.look_up(key)?.map(|found| found.at))
     }
 
-    /// The entries from a position on that [`Iter::position`] gave, of this or an earlier reader. While the map
-    /// stays as it was each entry comes once; a change in between may hide some or show some twice.
+    /// The entries from a position on, which [`Iter::position`] of this or an earlier reader returned. While the map
+    /// does not change each entry comes once; a change in between may hide some or show some twice.
     pub fn iter_from(&self, position: Position) -> Iter<'_, Buckets<'g, V>> {
         Iter::new(Buckets::new(self.root, position))
     }
 }
 
 impl<'g, V: View<'g>> Iter<'_, Buckets<'g, V>> {
-    /// How far it has come.
+    /// The position of the iteration.
     pub fn position(&self) -> Position {
         self.walk.position()
     }

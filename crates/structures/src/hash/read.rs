@@ -11,7 +11,7 @@ use crate::map::entry::{self, Parts};
 use crate::protocol::{Part, Spot, Walk};
 use crate::reader::Item;
 
-/// Where the parts of `entry` are, if it is the one of `key`.
+/// Where the parts of `entry` are, if its key is `key`.
 ///
 /// Errors: it is no entry.
 #[inline]
@@ -25,7 +25,7 @@ pub(crate) fn is_of<'g, V: View<'g>>(
     entry::parts(entry).map(Some)
 }
 
-/// An entry that was searched for.
+/// An entry that a search has found.
 pub struct Found<'g, V: View<'g>> {
     entry: entry::Entry<'g, V>,
     parts: Parts,
@@ -85,14 +85,14 @@ pub(crate) fn find<'g, V: View<'g>>(
     }
 }
 
-/// How far an iteration has come: a bucket, and the places of it that are behind. It can be kept, and holds no lock.
+/// The position of an iteration: a bucket, and how many of its places are behind. It can be kept, and holds no lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position(u64);
 
 impl Position {
-    /// In front of all entries.
+    /// Before all entries.
     pub const START: Self = Self(0);
-    /// Bits of the places of a bucket; a bucket's number needs no more than the rest.
+    /// Bits of the places of a bucket; the remaining bits suffice for a bucket's number.
     const PLACE_BITS: u32 = 32;
 
     /// A position from its word.
@@ -124,20 +124,20 @@ pub struct Buckets<'g, V: View<'g>> {
     root: Root<'g, V>,
     buckets: u64,
     next_bucket: u64,
-    /// The node that the iteration is in, with its hashes, and the next place of it.
+    /// The current node, with its hashes, and its next place.
     node: Option<Node<'g, V>>,
     hashes: Hashes,
     place: usize,
-    /// Places of the bucket's nodes in front of this one.
+    /// Places of the bucket's earlier nodes.
     passed: u64,
-    /// For nodes that are not a bucket's first, of all buckets together.
+    /// For nodes that are not the first of their buckets, over all buckets together.
     budget: ChainBudget,
-    /// Why there is nothing to go over.
+    /// The error that left nothing to iterate over.
     failed: Option<Error>,
 }
 
 impl<'g, V: View<'g>> Buckets<'g, V> {
-    /// The entries from a position on. Damage that hides where that is is what the first step says.
+    /// The entries from a position on. If damage hides the position, the first step returns the error.
     pub(crate) fn new(root: Root<'g, V>, position: Position) -> Self {
         let mut buckets = Self {
             root,
@@ -157,7 +157,7 @@ impl<'g, V: View<'g>> Buckets<'g, V> {
         buckets
     }
 
-    /// Leaves out so many places of the first bucket.
+    /// Skips this many places of the first bucket.
     fn begin(&mut self, passed: u64) -> Result<(), Error> {
         self.buckets = bucket_count(self.root)?;
         self.skip_in_bucket(passed)
@@ -181,7 +181,7 @@ impl<'g, V: View<'g>> Buckets<'g, V> {
         }
     }
 
-    /// How far it has come.
+    /// The current position.
     pub(crate) fn position(&self) -> Position {
         match self.node {
             Some(_) => Position::of(self.next_bucket - 1, self.passed + self.place as u64),
@@ -189,7 +189,7 @@ impl<'g, V: View<'g>> Buckets<'g, V> {
         }
     }
 
-    /// Leaves out so many places of the next bucket.
+    /// Skips this many places of the next bucket.
     fn skip_in_bucket(&mut self, places: u64) -> Result<(), Error> {
         if places == 0 || !self.go_on()? {
             return Ok(());

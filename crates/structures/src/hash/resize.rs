@@ -1,7 +1,7 @@
-//! One bucket more, one bucket less.
+//! Adding and removing a bucket.
 //!
-//! Between [`FEW_ENTRIES`] and [`MANY_ENTRIES`] for each bucket nothing is resized, so that a program
-//! that goes back and forth does not pay for it each time.
+//! Between [`FEW_ENTRIES`] and [`MANY_ENTRIES`] entries per bucket nothing is resized, so that a program that goes back
+//! and forth does not pay for it each time.
 
 use firn_heap::{Error, Tx};
 use firn_media::Medium;
@@ -15,9 +15,9 @@ use crate::element::damaged;
 use crate::reclaim::free_unlinked;
 use crate::table::place_of;
 
-/// Entries for each bucket above which there is one bucket more.
+/// Above this many entries per bucket, a bucket is added.
 const MANY_ENTRIES: u64 = 5;
-/// Entries for each bucket below which there is one bucket less.
+/// Below this many entries per bucket, a bucket is removed.
 const FEW_ENTRIES: u64 = 3;
 
 #[inline]
@@ -41,9 +41,9 @@ pub(crate) fn add_first<'t, M: Medium>(
     Ok(node)
 }
 
-/// Makes one bucket more, and divides the entries of its partner among the two.
+/// Adds a bucket, and divides its partner's entries between the two.
 ///
-/// Errors: there is none, though there is an entry.
+/// Errors: a map with an entry has no bucket.
 pub(crate) fn divide<'t, M: Medium>(
     tx: Tx<'t, M>,
     root: Root<'t, Tx<'t, M>>,
@@ -82,7 +82,7 @@ pub(crate) fn divide<'t, M: Medium>(
     Ok(())
 }
 
-/// Makes one bucket less: the last one's entries go back to its partner. Allocates nothing.
+/// Removes the last bucket: its entries go back to its partner. Allocates nothing.
 pub(crate) fn join<'t, M: Medium>(root: Root<'t, Tx<'t, M>>, buckets: u64) -> Result<(), Error> {
     let last = buckets - 1;
     let (into, _) = partner(last);
@@ -115,7 +115,7 @@ fn fits<'t, M: Medium>(first: Node<'t, Tx<'t, M>>, second: Node<'t, Tx<'t, M>>) 
     is_single(first) && is_single(second) && used(first) + used(second) <= PLACES
 }
 
-/// The places of a node whose hash, zero for a free one, is as asked for. As they are now.
+/// The places of a node with this hash, or the free ones for zero. A snapshot.
 fn places_where<'t, M: Medium>(
     node: Node<'t, Tx<'t, M>>,
     asked: impl Fn(u32) -> bool,

@@ -1,8 +1,8 @@
-//! Branches: separators, and what lies between them.
+//! Branches: separators, and the children between them.
 //!
-//! A branch has [`FANOUT`] slots, each with a separator and a child: every key below the child is at
-//! or above its separator, and below the next one. The separator at place 0 is not looked at. Free
-//! slots hold null references, so that nothing is kept alive that the tree has dropped.
+//! A branch has [`FANOUT`] slots, each with a separator and a child: every key below the child is at or above its
+//! separator, and below the next one. The separator at place 0 is ignored. Free slots hold null references, so they do
+//! not keep dropped objects alive.
 
 use firn_heap::{Error, Field, KnownType, Obj, Ref, Stored, Tx, View};
 use firn_media::Medium;
@@ -11,19 +11,19 @@ use super::leaf::Leaf;
 use crate::map::order::{FANOUT, Order};
 use crate::tree::damaged;
 
-/// A branch: its children are leaves on the lowest level, other branches above. A search reads its
-/// first two lines and a reference of the others.
+/// A branch: its children are leaves on the lowest level, and branches above. A search reads its first two lines and
+/// one reference of the rest.
 #[derive(Stored)]
 #[firn(name = "firn.inline_tree.branch", version = 2)]
 #[repr(C)]
 pub struct Branch {
-    /// Which slots are in use, in which order.
+    /// Which slots are in use, and in which order.
     pub(crate) order: u64,
     /// The separators.
     pub(crate) keys: [u64; FANOUT],
     /// The children: on the lowest level these are references to leaves.
     pub(crate) children: [Ref<Branch>; FANOUT],
-    /// Fills the line.
+    /// Padding to a whole line.
     pub(crate) unused: [u64; 2],
 }
 
@@ -40,11 +40,11 @@ const fn leaf_field(slot: usize) -> Field<Branch, Ref<Leaf>> {
 /// Bytes of a branch.
 const BRANCH_BYTES: u64 = (HEADER_BYTES + size_of::<Branch>()) as u64;
 
-/// What a slot refers to.
+/// The target of a slot.
 pub enum Child<'g, V: View<'g>> {
-    /// On the lowest level.
+    /// The child of a branch on the lowest level.
     Leaf(Obj<'g, Leaf, V>),
-    /// Above it.
+    /// The child of a higher branch.
     Branch(Obj<'g, Branch, V>),
 }
 
@@ -55,7 +55,7 @@ impl<'g, V: View<'g>> Clone for Child<'g, V> {
 }
 impl<'g, V: View<'g>> Copy for Child<'g, V> {}
 
-/// A branch whose order makes sense.
+/// A branch with a sound order word.
 pub struct BranchAt<'g, V: View<'g>> {
     pub(crate) object: Obj<'g, Branch, V>,
     pub(crate) order: Order,
@@ -69,13 +69,13 @@ impl<'g, V: View<'g>> Clone for BranchAt<'g, V> {
 impl<'g, V: View<'g>> Copy for BranchAt<'g, V> {}
 
 impl<'g, V: View<'g>> BranchAt<'g, V> {
-    /// Checks type, count and slots. A branch has a child.
+    /// Checks type, count and slots. A branch has at least one child.
     #[inline]
     pub(crate) fn new(object: Obj<'g, Branch, V>) -> Result<Self, Error> {
         Self::known(object, object.view().known_type()?)
     }
 
-    /// A branch whose type's number is known.
+    /// A branch whose type number is known.
     #[inline(always)]
     pub(crate) fn known(
         object: Obj<'g, Branch, V>,
@@ -100,8 +100,8 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
 
     /// The place of the child whose range holds `key`.
     ///
-    /// Halves the places that are left, without a branch: which separators are at most `key` nobody can
-    /// predict.
+    /// A binary search without a branch instruction, because the comparisons of separators with `key` are
+    /// unpredictable.
     #[inline(always)]
     pub(crate) fn route(&self, key: u64) -> usize {
         let count = self.count();
@@ -115,7 +115,7 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
         low
     }
 
-    /// The leaf at `place` of a branch on the lowest level. What it is, whoever looks at it checks.
+    /// The leaf at `place` of a branch on the lowest level. The caller must check its type.
     #[inline(always)]
     pub(crate) fn leaf(&self, place: usize) -> Result<Obj<'g, Leaf, V>, Error> {
         let leaf = self.object.follow(leaf_field(self.order.slot(place)));
@@ -128,7 +128,7 @@ impl<'g, V: View<'g>> BranchAt<'g, V> {
         Self::new(self.branch_object(place)?)
     }
 
-    /// A child branch that is expected whole and not looked at yet.
+    /// Prefetches a whole child branch, whose type is not checked yet.
     #[inline(always)]
     pub(crate) fn branch_object(&self, place: usize) -> Result<Obj<'g, Branch, V>, Error> {
         let branch = self
@@ -179,7 +179,7 @@ impl<'t, M: Medium> BranchAt<'t, Tx<'t, M>> {
         }
     }
 
-    /// Changes the separator at `place`. That at place 0 is not looked at.
+    /// Changes the separator at `place`. The one at place 0 is ignored.
     pub(crate) fn set_key(&self, place: usize, key: u64) {
         if place > 0 {
             let slot = self.order.slot(place);
@@ -195,8 +195,8 @@ impl<'t, M: Medium> BranchAt<'t, Tx<'t, M>> {
         self.set_order(self.order.with_inserted(place));
     }
 
-    /// Puts a child in front of the one at `place`, of a branch that is not full: what is at or above
-    /// `key` stays with that.
+    /// Inserts a child before the one at `place`, in a branch that is not full: keys at or above `key` stay with the
+    /// old child.
     pub(crate) fn add_in_front(&mut self, place: usize, key: u64, child: Child<'t, Tx<'t, M>>) {
         let (slot, old) = (self.order.slot(self.count()), self.order.slot(place));
         if place > 0 {
@@ -208,7 +208,7 @@ impl<'t, M: Medium> BranchAt<'t, Tx<'t, M>> {
         self.set_order(self.order.with_inserted(place));
     }
 
-    /// Takes the child at `place` out.
+    /// Removes the child at `place`.
     pub(crate) fn drop_child(&mut self, place: usize) {
         let slot = self.order.slot(place);
         self.object.link::<Branch>(Branch::CHILDREN.at(slot), None);

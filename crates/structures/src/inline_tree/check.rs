@@ -23,7 +23,7 @@ pub(crate) fn check<'g, V: View<'g>>(root: Root<'g, V>, check: &mut Check) -> Re
     Ok(())
 }
 
-/// Looks at a branch `level` levels above the lowest; goes as deep as that.
+/// Checks a branch `level` levels above the lowest, and the levels below it.
 fn branch<'g, V: View<'g>>(
     node: BranchAt<'g, V>,
     level: usize,

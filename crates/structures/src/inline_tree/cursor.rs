@@ -8,11 +8,11 @@ use super::{Inline, InlineRoot};
 use crate::protocol::Part;
 use crate::tree::kind::{Cursor, Direction};
 
-/// Slots of a leaf that are to come.
+/// Slots of a leaf that are still to come.
 struct Pending<'g, V: View<'g>> {
     leaf: LeafAt<'g, V>,
     sorted: [usize; LEAF_SLOTS],
-    /// Places of `sorted` from the first to the one behind the last.
+    /// Places of `sorted`: the first, and the end.
     places: core::ops::Range<usize>,
 }
 
@@ -27,7 +27,7 @@ impl<'g, V: View<'g>> Pending<'g, V> {
     }
 }
 
-/// The way to a leaf, and what is to come of that.
+/// The path to a leaf, and the leaf's slots to come.
 pub struct InOrder<'g, V: View<'g>> {
     direction: Direction,
     path: Path<'g, V>,
@@ -100,7 +100,7 @@ impl<'g, V: View<'g>> Cursor<'g, V, Inline> for InOrder<'g, V> {
                 let (leaf, slot) = (pending.leaf, pending.sorted[place]);
                 return Ok(Some((leaf.key(slot), Spot { leaf, slot })));
             }
-            // No leaf is empty, so this comes back here with an entry, or ends.
+            // No leaf is empty, so this returns here with an entry, or ends.
             self.pending = self.turn()?;
         }
         Ok(None)

@@ -52,8 +52,8 @@ fn first_leaf<'t, M: Medium>(root: Root<'t, Tx<'t, M>>, item: Item<'_>) -> Resul
 
 /// Moves entries of a full leaf to a new one, and inserts.
 ///
-/// As few as leave three entries in one and two in the other, or none where keys ascend: the other
-/// leaf keeps its entries in their places, and in most cases nothing but its slots changes.
+/// Moves as few as possible so that one leaf has three entries and the other two, or none where keys ascend: the other
+/// leaf's entries stay in their places, and in most cases only its slots word changes.
 fn split_leaf<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     landing: Landing<'t, Tx<'t, M>>,
@@ -69,7 +69,7 @@ fn split_leaf<'t, M: Medium>(
     let (sorted, _) = leaf.sorted();
     let below = |&&slot: &&usize| leaf.key(slot) < item.0;
     let rank = sorted.iter().filter(below).count();
-    // The new one comes in front of the other, or behind it.
+    // The new leaf comes before the other, or behind it.
     let in_front = rank < LEAF_SLOTS / 2 && parent.count() < FANOUT;
     let moved = match rank {
         LEAF_SLOTS if is_last => &[][..],
@@ -86,7 +86,7 @@ fn split_leaf<'t, M: Medium>(
     if takes_item {
         new.put(moved.len(), item);
     }
-    // What may fail for want of space comes before any change.
+    // The steps that may fail for lack of space come before any change.
     let entries = moved.len() + usize::from(takes_item);
     let new = tx.alloc_front(new, Leaf::front_bytes(entries))?;
     let linked = if in_front {
@@ -114,8 +114,7 @@ fn split_leaf<'t, M: Medium>(
     Ok(())
 }
 
-/// Puts a leaf behind the one at a place of a branch, to which `key` leads. Nothing is changed if that
-/// fails.
+/// Inserts a leaf behind the one at a place of a branch, to which `key` leads. If that fails, nothing is changed.
 fn add_behind<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     (mut parent, place): (BranchAt<'t, Tx<'t, M>>, usize),
@@ -150,7 +149,7 @@ fn split_branches<'t, M: Medium>(
             return Ok(());
         }
         let right = if path.is_last(depth) {
-            // The new child alone; its separator goes up.
+            // Only the new child; its separator goes up.
             BranchAt::alloc(tx, child)?
         } else {
             let (mut right, up) = split_branch(&mut branch, path.level(depth))?;
@@ -166,7 +165,7 @@ fn split_branches<'t, M: Medium>(
     grow(root, path, key, child)
 }
 
-/// Moves the upper half of a full branch to a new one, which comes with its separator.
+/// Moves the upper half of a full branch to a new one, and returns that with its separator.
 fn split_branch<'t, M: Medium>(
     left: &mut BranchAt<'t, Tx<'t, M>>,
     level: usize,
@@ -184,7 +183,7 @@ fn split_branch<'t, M: Medium>(
     Ok((right, up))
 }
 
-/// Puts a new level on top, of the old topmost branch and `child`.
+/// Adds a level on top, with the old topmost branch and `child`.
 fn grow<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     path: &Path<'t, Tx<'t, M>>,

@@ -12,16 +12,16 @@ pub const LEAF_SLOTS: usize = 4;
 const WORD_BYTES: usize = 8;
 const VALUE_WORDS: usize = MAX_VALUE_BYTES / WORD_BYTES;
 
-/// A leaf. Its first line is what a search reads; each value has lines of its own.
+/// A leaf. A search reads its first line; each value has lines of its own.
 #[derive(Stored)]
 #[firn(name = "firn.inline_tree.leaf")]
 #[repr(C)]
 pub struct Leaf {
-    /// Which slots are in use, and how long their values are: a [`Slots`].
+    /// Which slots are in use, and the lengths of their values: a [`Slots`].
     pub(crate) slots: u64,
     /// The keys.
     pub(crate) keys: [u64; LEAF_SLOTS],
-    /// Fills the line.
+    /// Padding to a whole line.
     pub(crate) unused: [u64; 2],
     /// The values.
     pub(crate) values: [[u64; VALUE_WORDS]; LEAF_SLOTS],
@@ -32,8 +32,8 @@ const HEADER_BYTES: usize = 8;
 const _: () = assert!((core::mem::offset_of!(Leaf, values) + HEADER_BYTES) == LINE_BYTES);
 const _: () = assert!((size_of::<Leaf>() + HEADER_BYTES).is_multiple_of(LINE_BYTES));
 
-/// A byte for each slot: zero if it is free, otherwise one more than the length of its value. Sound:
-/// no length is beyond [`MAX_VALUE_BYTES`], and the bytes that belong to no slot are zero.
+/// One byte per slot: zero if it is free, otherwise the length of its value plus one. Sound: no length is beyond
+/// [`MAX_VALUE_BYTES`], and the bytes without a slot are zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slots(u64);
 
@@ -78,7 +78,7 @@ impl Slots {
     }
 }
 
-/// A leaf whose slots make sense.
+/// A leaf with a sound slots word.
 pub struct LeafAt<'g, V: View<'g>> {
     pub(crate) object: Obj<'g, Leaf, V>,
     pub(crate) slots: Slots,
@@ -117,13 +117,13 @@ impl<'g, V: View<'g>> protocol::Spot for Spot<'g, V> {
 }
 
 impl<'g, V: View<'g>> LeafAt<'g, V> {
-    /// Checks type and slots. A leaf has an entry.
+    /// Checks type and slots. A leaf has at least one entry.
     #[inline]
     pub(crate) fn new(object: Obj<'g, Leaf, V>) -> Result<Self, Error> {
         Self::known(object, object.view().known_type()?)
     }
 
-    /// A leaf whose type's number is known.
+    /// A leaf whose type number is known.
     #[inline(always)]
     pub(crate) fn known(object: Obj<'g, Leaf, V>, known: KnownType<Leaf>) -> Result<Self, Error> {
         let object = object.check_known_type(known)?;
@@ -148,20 +148,20 @@ impl<'g, V: View<'g>> LeafAt<'g, V> {
         (alike != 0).then(|| alike.trailing_zeros() as usize)
     }
 
-    /// Says that the value in a slot will be read soon.
+    /// Prefetches the value in a slot.
     #[inline(always)]
     pub(crate) fn expect_value(&self, slot: usize) {
         self.object.expect_field(Leaf::VALUES.at(slot));
     }
 
-    /// Appends the value in a slot, nothing if it is free.
+    /// Appends the value in a slot, or nothing if it is free.
     #[inline]
     pub(crate) fn value_into(&self, slot: usize, into: &mut Vec<u8>) {
         let len = self.slots.len(slot).unwrap_or(0);
         self.object.append_bytes(Leaf::VALUES.at(slot), len, into);
     }
 
-    /// The slots in use, in the order of their keys, and how many there are.
+    /// The slots in use, ordered by their keys, and their number.
     pub(crate) fn sorted(&self) -> ([usize; LEAF_SLOTS], usize) {
         let (mut sorted, mut count) = ([0; LEAF_SLOTS], 0);
         for slot in self.slots.used() {
@@ -180,7 +180,7 @@ impl<'t, M: Medium> LeafAt<'t, Tx<'t, M>> {
         self.set_value(slot, value);
     }
 
-    /// Stores a value, and its length where that differs.
+    /// Stores a value, and its length if it differs.
     pub(crate) fn set_value(&mut self, slot: usize, value: &[u8]) {
         self.set_words(slot, &words_of(value), value.len());
     }
@@ -224,7 +224,7 @@ impl Leaf {
         values: [[0; VALUE_WORDS]; LEAF_SLOTS],
     };
 
-    /// Bytes of a leaf whose entries are in its first `count` slots: those behind need not be stored.
+    /// Bytes of a leaf whose entries are in its first `count` slots: the slots behind need not be stored.
     pub(crate) const fn front_bytes(count: usize) -> u64 {
         (core::mem::offset_of!(Self, values) + count * MAX_VALUE_BYTES) as u64
     }
@@ -253,7 +253,7 @@ impl Leaf {
     }
 }
 
-/// The words of a value, zeros behind it.
+/// The words of a value, followed by zeros.
 fn words_of(value: &[u8]) -> [u64; VALUE_WORDS] {
     let mut words = [0; VALUE_WORDS];
     let (whole, rest) = value.as_chunks::<WORD_BYTES>();

@@ -5,12 +5,12 @@
 //! branch    separators              cursor            iterating
 //! path      the way down            check             whether every invariant holds
 //! ```
-//! A leaf has room for [`LEAF_SLOTS`] entries of up to [`MAX_VALUE_BYTES`] each, unsorted: an insert
-//! into a free slot dirties the line of the keys and those of the value. Branches are the map's: a
-//! permutation word says in which order their slots are.
+//! A leaf has room for [`LEAF_SLOTS`] entries of up to [`MAX_VALUE_BYTES`] each, unsorted: an insert into a free slot
+//! dirties the line of the keys and those of the value. Branches are like the map's: a permutation word gives the order
+//! of their slots.
 //!
-//! No leaf is empty, and no branch; beyond that nodes may be sparse. A leaf with one entry left, and
-//! a branch with few children, go into a neighbour that has room.
+//! No leaf is empty, and no branch; beyond that nodes may be sparse. A leaf with one entry left, and a branch with few
+//! children, are merged into a neighbour that has room.
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the tree's lock, a writer has it alone until its transaction ends.
@@ -43,16 +43,15 @@ pub const MAX_VALUE_BYTES: usize = 128;
 
 /// An ordered map from numbers to byte strings of up to [`MAX_VALUE_BYTES`].
 ///
-/// Cost: an insert that splits nothing dirties the line of a leaf's keys, those of the value and the
-/// one of the length; a removal that merges nothing the first and the last. A leaf that splits keeps
-/// most of its entries where they are. Each has one fence: the
-/// transaction's.
+/// Cost: an insert that splits nothing dirties the line of a leaf's keys, those of the value and that of the length; a
+/// removal that merges nothing dirties the first and the last of these. A leaf that splits keeps most of its entries in
+/// place. Each has one fence: the transaction's.
 pub type InlineTree<'g, V> = Tree<'g, V, Inline>;
 
 /// The kind of [`InlineTree`].
 pub enum Inline {}
 
-/// What the name of an [`InlineTree`] refers to.
+/// The root object of an [`InlineTree`].
 #[derive(Stored)]
 #[firn(name = "firn.inline_tree")]
 #[repr(C)]

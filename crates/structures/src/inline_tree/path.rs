@@ -1,4 +1,4 @@
-//! The way from the top to a leaf.
+//! The path from the top to a leaf.
 
 use firn_heap::{Error, Obj, View};
 
@@ -8,8 +8,7 @@ use super::leaf::LeafAt;
 use crate::tree::damaged;
 use crate::tree::kind::{ABREAST, Abreast};
 
-/// Levels of branches. With branches that are sparse for the most part, still far more than any pool
-/// can hold.
+/// The most levels of branches: even with mostly sparse branches far more than any pool can hold.
 pub(crate) const MAX_HEIGHT: usize = 24;
 
 /// Bytes of a leaf that a search reads.
@@ -50,7 +49,7 @@ pub(crate) fn top<'g, V: View<'g>>(root: Root<'g, V>) -> Result<BranchAt<'g, V>,
     }
 }
 
-/// Where a search comes down.
+/// The place where a search for a key ends.
 pub(crate) struct Landing<'g, V: View<'g>> {
     pub(crate) leaf: LeafAt<'g, V>,
     /// The branch above the leaf.
@@ -63,7 +62,7 @@ pub(crate) struct Landing<'g, V: View<'g>> {
 
 /// Searches for `key`; `None` if the tree is empty.
 ///
-/// Remembers no more of the way than most changes need: the others go it again, see [`Path`].
+/// Remembers as little of the path as most changes need; the other changes search again, see [`Path`].
 #[inline(always)]
 pub(crate) fn land<'g, V: View<'g>>(
     root: Root<'g, V>,
@@ -90,8 +89,8 @@ pub(crate) fn land<'g, V: View<'g>>(
     }))
 }
 
-/// The leaves whose ranges hold some keys, at most [`ABREAST`]; none if the tree is empty. All searches
-/// take a step, then all take the next.
+/// The leaves whose ranges hold some keys, at most [`ABREAST`]; none if the tree is empty. The searches take their
+/// steps in turn.
 pub(crate) fn leaves<'g, V: View<'g>>(
     root: Root<'g, V>,
     keys: &[u64],
@@ -153,13 +152,13 @@ impl<'g, V: View<'g>> Path<'g, V> {
         }
     }
 
-    /// Whether the path takes the last place everywhere down to `depth`.
+    /// Whether the path takes the last place on every level down to `depth`.
     pub(crate) fn is_last(&self, depth: usize) -> bool {
         let mut above = self.steps[..=depth].iter();
         above.all(|step| step.place + 1 == step.branch.count())
     }
 
-    /// The level of the branch at `depth`, the lowest is 0.
+    /// The level of the branch at `depth`; the lowest is 0.
     pub(crate) fn level(&self, depth: usize) -> usize {
         self.steps.len() - 1 - depth
     }

@@ -1,4 +1,4 @@
-//! Removing, and giving the space of sparse nodes back. Allocates nothing.
+//! Removing, and giving back the space of sparse nodes. Allocates nothing.
 
 use std::collections::HashSet;
 
@@ -13,12 +13,12 @@ use crate::map::order::FANOUT;
 use crate::reclaim::free_unlinked;
 use crate::tree::damaged;
 
-/// A leaf with so many entries goes into a neighbour that has a slot to spare beyond.
+/// A leaf with this many entries is merged into a neighbour that then still has a free slot.
 const SPARSE_LEAF: usize = 1;
-/// A branch with at most so many children looks for a neighbour to merge with.
+/// A branch with at most this many children seeks a neighbour to merge with.
 const SPARSE_BRANCH: usize = FANOUT / 4;
-/// Two branches with at most so many children together become one: some slots stay free, so that
-/// the next insert does not split it again.
+/// Two branches with at most this many children together become one: some slots stay free, so that the next insert does
+/// not split it again.
 const MERGED: usize = FANOUT * 3 / 4;
 
 pub(crate) fn remove<'t, M: Medium>(
@@ -32,7 +32,7 @@ pub(crate) fn remove<'t, M: Medium>(
     let leaf = &mut landing.leaf;
     if leaf.slots.count() <= SPARSE_LEAF + 1 {
         expect_neighbours(&landing.parent, landing.place)?;
-        // What is left may go there.
+        // The remaining entry may move there.
         leaf.slots.used().for_each(|slot| leaf.expect_value(slot));
     }
     let Some(slot) = leaf.find(key) else {
@@ -56,14 +56,14 @@ pub(crate) fn remove<'t, M: Medium>(
     Ok(true)
 }
 
-/// The places beside one of a branch.
+/// The places of a child's neighbours in a branch.
 fn beside(place: usize, count: usize) -> impl Iterator<Item = usize> {
     let before = place.checked_sub(1);
     let behind = Some(place + 1).filter(|&p| p < count);
     before.into_iter().chain(behind)
 }
 
-/// Says that the leaves beside one will be looked at: both are on their way before either is needed.
+/// Prefetches the neighbours of a leaf: both are fetched before either is needed.
 fn expect_neighbours<'t, M: Medium>(
     parent: &BranchAt<'t, Tx<'t, M>>,
     place: usize,
@@ -74,8 +74,8 @@ fn expect_neighbours<'t, M: Medium>(
     Ok(())
 }
 
-/// Moves the one entry in `slots` of a leaf to a neighbour, if that has room for it and one more.
-/// Returns whether it did.
+/// Moves the only entry of a leaf, in `slots`, to a neighbour that has room for it and one more. Returns whether it
+/// did.
 fn merge_leaf<'t, M: Medium>(
     landing: &Landing<'t, Tx<'t, M>>,
     slots: Slots,
@@ -102,7 +102,7 @@ fn merge_leaf<'t, M: Medium>(
     Ok(false)
 }
 
-/// Takes the leaf to which `key` leads out of the tree, with the branches that it leaves empty.
+/// Removes the leaf to which `key` leads from the tree, with the branches that become empty.
 fn drop_leaf<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     landing: Landing<'t, Tx<'t, M>>,
@@ -117,7 +117,7 @@ fn drop_leaf<'t, M: Medium>(
     if parent.count() <= SPARSE_BRANCH + 1 {
         let mut path = Path::to(root, key)?;
         if let Some(lowest) = path.steps.last_mut() {
-            // Where a neighbour has taken over the leaf's range the key leads there.
+            // Where a neighbour has taken over the leaf's range, the key leads there.
             lowest.place = place;
         }
         free_unlinked(root.view(), leaf.object)?;
@@ -129,8 +129,8 @@ fn drop_leaf<'t, M: Medium>(
     Ok(())
 }
 
-/// Takes what the path leads to out of the tree, with the branches that it leaves empty, and merges
-/// those that it leaves sparse.
+/// Removes the node at the end of the path from the tree, with the branches that become empty, and merges those that
+/// become sparse.
 fn drop_last<'t, M: Medium>(
     root: Root<'t, Tx<'t, M>>,
     mut path: Path<'t, Tx<'t, M>>,
@@ -161,7 +161,7 @@ fn mend<'t, M: Medium>(
     depth: usize,
 ) -> Result<(), Error> {
     for depth in (1..=depth).rev() {
-        // Read again: the level below has changed it.
+        // Read again: the merge on the level below has changed it.
         let branch = BranchAt::new(path.steps[depth].branch.object)?;
         if branch.count() > SPARSE_BRANCH {
             return Ok(());
@@ -188,8 +188,8 @@ fn mend<'t, M: Medium>(
     lower(root)
 }
 
-/// Merges the branches at `first` and behind it, if they go into one with room to spare. Returns
-/// whether they did. They are `level` levels above the lowest.
+/// Merges the branch at `first` and the next one, if they fit into one with room to spare. Returns whether it did. They
+/// are `level` levels above the lowest.
 fn merge_branches<'t, M: Medium>(
     above: &mut BranchAt<'t, Tx<'t, M>>,
     first: usize,
@@ -218,7 +218,7 @@ fn merge_branches<'t, M: Medium>(
     Ok(true)
 }
 
-/// Takes levels off the top that hold nothing but the way down.
+/// Removes levels from the top that have a single child.
 fn lower<'t, M: Medium>(root: Root<'t, Tx<'t, M>>) -> Result<(), Error> {
     for height in (2..=path::height(root)?).rev() {
         let top = path::top(root)?;

@@ -7,8 +7,7 @@ use firn_heap::{Error, View};
 use super::node::{Direction, ListRoot, Node, NodeAt, Root, end, step, value};
 use crate::protocol::MAX_FINDINGS;
 
-/// Looks at every node; the caller holds the lock. Ends at the first finding behind which the rest
-/// cannot be trusted.
+/// Checks every node; the caller holds the lock. Ends at the first finding after which the rest cannot be trusted.
 pub(crate) fn check<'g, V: View<'g>>(
     root: Root<'g, V>,
     findings: &mut Vec<String>,

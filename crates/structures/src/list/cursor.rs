@@ -8,18 +8,18 @@ use firn_media::Medium;
 use super::node::{Direction, ListRoot, Node, NodeAt, Root, damaged, end, step, value};
 use crate::reclaim::free_unlinked;
 
-/// Bytes of an object that are asked for where its header's line is wanted.
+/// Bytes of an object that are prefetched when only its header's line is wanted.
 const A_HEADER: u64 = 8;
 
 /// Values up to this size are replaced in place if the length stays.
 const IN_PLACE_BYTES: usize = 512;
 
-/// A position in a list that is being changed: at an element, or beside them all, which is in front
-/// of the first and behind the last.
+/// A position in a list that is being changed: at an element, or at the gap before the first and behind the last
+/// element, which is called beside them.
 pub struct Cursor<'l, 't, M: Medium> {
     root: Root<'t, Tx<'t, M>>,
     node: Option<NodeAt<'t, Tx<'t, M>>>,
-    /// No second cursor, so that no element goes from under the first.
+    /// Excludes a second cursor, which could remove the first one's element.
     of: core::marker::PhantomData<&'l mut ()>,
 }
 
@@ -42,14 +42,14 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         self.node.map(|node| value(node)?.to_vec()).transpose()
     }
 
-    /// Goes to the next element: from beside the elements to the first, from the last to beside
-    /// them. Returns whether it is at an element.
+    /// Moves to the next element: from beside the elements to the first, from the last to beside them. Returns whether
+    /// it is at an element.
     pub fn move_next(&mut self) -> Result<bool, Error> {
         self.go(Direction::Forward)
     }
 
-    /// Goes to the previous element: from beside the elements to the last, from the first to beside
-    /// them. Returns whether it is at an element.
+    /// Moves to the previous element: from beside the elements to the last, from the first to beside them. Returns
+    /// whether it is at an element.
     pub fn move_previous(&mut self) -> Result<bool, Error> {
         self.go(Direction::Back)
     }
@@ -59,8 +59,8 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         Ok(self.node.is_some())
     }
 
-    /// Goes forward to the next element with this key, in linear time; beside the elements if there
-    /// is none. Returns whether there is.
+    /// Moves forward to the next element with this key, in linear time, or beside the elements if there is none.
+    /// Returns whether there is one.
     pub fn find(&mut self, key: u64) -> Result<bool, Error> {
         let len = crate::plausible_len(self.root.view(), self.root.load(ListRoot::LEN));
         for _ in 0..=len {
@@ -74,16 +74,16 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         Err(damaged("links of a list that do not end", self.root))
     }
 
-    /// Inserts an element behind this position, in front of all if beside them. The position stays.
+    /// Inserts an element behind this position, or before all others if it is beside the elements. The position stays.
     ///
-    /// Errors: the value is too large, the pool is full; the list is as before.
+    /// Errors: the value is too large, the pool is full; the list is unchanged.
     pub fn insert_after(&mut self, key: u64, value: &[u8]) -> Result<(), Error> {
         let next = self.neighbour(Direction::Forward)?;
         self.check_link(self.node, next)?;
         self.insert(self.node, next, key, value)
     }
 
-    /// Inserts an element in front of this position, behind all if beside them. The position stays.
+    /// Inserts an element before this position, or behind all others if it is beside the elements. The position stays.
     ///
     /// Errors: as [`Cursor::insert_after`].
     pub fn insert_before(&mut self, key: u64, value: &[u8]) -> Result<(), Error> {
@@ -92,7 +92,7 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         self.insert(previous, self.node, key, value)
     }
 
-    /// Gives the element another value. Returns whether there is an element.
+    /// Replaces the element's value. Returns whether there is an element.
     ///
     /// Errors: as [`Cursor::insert_after`].
     pub fn set_value(&mut self, bytes: &[u8]) -> Result<bool, Error> {
@@ -110,13 +110,13 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         Ok(true)
     }
 
-    /// Removes the element and goes to the next one. Returns whether there was an element.
+    /// Removes the element and moves to the next one. Returns whether there was an element.
     pub fn remove(&mut self) -> Result<bool, Error> {
         let Some(node) = self.node else {
             return Ok(false);
         };
         let tx = self.root.view();
-        // Lines that are far apart are asked for together.
+        // Prefetches distant lines together.
         tx.expect_free(node);
         if let Some(old) = node.follow(Node::VALUE) {
             tx.expect_free(old);
@@ -138,7 +138,7 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         Ok(true)
     }
 
-    /// Removes the element, goes to the next one and returns what it was.
+    /// Removes the element, moves to the next one and returns the removed key and value.
     pub fn take(&mut self) -> Result<Option<(u64, Vec<u8>)>, Error> {
         let taken = self.key().zip(self.value()?);
         self.remove()?;
@@ -152,8 +152,8 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         }
     }
 
-    /// Refuses neighbours that do not name each other: they are damaged, or an element is gone that
-    /// this cursor was at, removed through another value of the same list.
+    /// Refuses neighbours that do not refer to each other: they are damaged, or this cursor's element was removed
+    /// through another value of the same list.
     fn check_link(
         &self,
         left: Option<NodeAt<'t, Tx<'t, M>>>,
@@ -200,7 +200,7 @@ impl<'t, M: Medium> Cursor<'_, 't, M> {
         let fresh = match tx.alloc(node) {
             Ok(node) => node,
             Err(error) => {
-                // Nothing is linked yet: the list stays as it was even if the caller goes on.
+                // Nothing is linked yet: the list is unchanged even if the caller goes on.
                 free_unlinked(tx, value)?;
                 return Err(error);
             }

@@ -1,11 +1,11 @@
 //! A doubly linked list of byte strings, each with a number for a key.
 //!
 //! ```text
-//! node      what lies on media        cursor    changes
+//! node      the nodes on media        cursor    changes
 //! walk      iterating                 check     whether every invariant holds
 //! ```
-//! The order is the program's; keys may occur more than once. Finding a key takes linear time, as in
-//! the lists that persistent heaps are usually measured with.
+//! The program chooses the order; keys may occur more than once. Finding a key takes linear time, as in the lists with
+//! which persistent heaps are usually measured.
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the list's lock, a writer has it alone until its transaction ends.
@@ -28,8 +28,8 @@ pub use walk::Links;
 
 /// A doubly linked list of byte strings, each with a number for a key.
 ///
-/// A value has up to [`crate::map::MAX_VALUE_BYTES`]. Every function takes constant time unless it says
-/// otherwise; those that search for a key take linear time, and find the first element that has it.
+/// A value has up to [`crate::map::MAX_VALUE_BYTES`]. Every function takes constant time unless it says otherwise;
+/// searches for a key take linear time, and find the first element with it.
 pub type List<'g, V> = Collection<'g, V, Linked>;
 
 /// An element of a [`List`], while the list's lock is held.
@@ -99,23 +99,22 @@ impl<'g, V: View<'g>> Reader<'_, 'g, V, Linked> {
 }
 
 impl<'t, M: Medium> List<'t, Tx<'t, M>> {
-    /// A cursor beside the elements: in front of the first and behind the last. Takes the write
-    /// lock.
+    /// A cursor beside the elements: before the first and behind the last. Takes the write lock.
     pub fn cursor(&mut self) -> Result<Cursor<'_, 't, M>, Error> {
         self.lock()?;
         Ok(Cursor::new(self.root))
     }
 
-    /// Inserts an element in front of all others.
+    /// Inserts an element before all others.
     ///
-    /// Errors: the value is too large, the pool is full; the list is as before.
+    /// Errors: the value is too large, the pool is full; the list is unchanged.
     pub fn push_front(&mut self, key: u64, value: &[u8]) -> Result<(), Error> {
         self.cursor()?.insert_after(key, value)
     }
 
     /// Inserts an element behind all others.
     ///
-    /// Errors: the value is too large, the pool is full; the list is as before.
+    /// Errors: the value is too large, the pool is full; the list is unchanged.
     pub fn push_back(&mut self, key: u64, value: &[u8]) -> Result<(), Error> {
         self.cursor()?.insert_before(key, value)
     }

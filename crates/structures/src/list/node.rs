@@ -1,8 +1,8 @@
-//! What lies on media: the list's root object and its nodes.
+//! The list's root object and its nodes on media.
 
 use firn_heap::{Bytes, Error, Obj, Ref, Stored, TypeId, View};
 
-/// What a list's name refers to.
+/// The root object of a list.
 #[derive(Stored)]
 #[firn(name = "firn.list")]
 #[repr(C)]
@@ -17,14 +17,14 @@ pub struct ListRoot {
     pub(crate) last: Ref<Node>,
 }
 
-/// An element and its place.
+/// An element with its links.
 #[derive(Stored)]
 #[firn(name = "firn.list.node")]
 #[repr(C)]
 pub struct Node {
     /// The node behind this one.
     pub(crate) next: Ref<Node>,
-    /// The node in front of this one.
+    /// The node before this one.
     pub(crate) previous: Ref<Node>,
     /// The element's key.
     pub(crate) key: u64,
@@ -37,7 +37,7 @@ pub(crate) type Root<'g, V> = Obj<'g, ListRoot, V>;
 /// A node.
 pub(crate) type NodeAt<'g, V> = Obj<'g, Node, V>;
 
-/// Which way a step goes.
+/// The direction of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     Forward,

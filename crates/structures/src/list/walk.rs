@@ -1,4 +1,4 @@
-//! Going over the elements, from either end.
+//! Iterating over the elements, from either end.
 
 use firn_heap::{Error, View};
 
@@ -30,7 +30,7 @@ pub struct Links<'g, V: View<'g>> {
     /// The last node handed out from the front, and from the back.
     front: Option<NodeAt<'g, V>>,
     back: Option<NodeAt<'g, V>>,
-    /// Elements to come, as the length says: damaged links cannot lead in a circle.
+    /// Elements to come, according to the length: damaged links cannot lead in a circle.
     left: u64,
 }
 

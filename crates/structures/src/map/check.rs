@@ -12,7 +12,7 @@ use super::order::FANOUT;
 use super::search;
 use crate::protocol::MAX_FINDINGS;
 
-/// Looks at every node and entry; the caller holds the lock.
+/// Checks every node and entry; the caller holds the lock.
 pub(crate) fn check<'g, V: View<'g>>(
     root: Obj<'g, MapRoot, V>,
     findings: &mut Vec<String>,
@@ -26,12 +26,12 @@ pub(crate) fn check<'g, V: View<'g>>(
 /// How many nodes the map has, as far as it is sound; the caller holds the lock.
 pub(crate) fn shape<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Shape {
     let mut check = Check::default();
-    // What is wrong `check` says.
+    // `check` reports damage, not this function.
     let _ = check.whole(root);
     check.shape
 }
 
-/// How many nodes a map has, and what is in them.
+/// How many nodes a map has, and their content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Shape {
@@ -43,7 +43,7 @@ pub struct Shape {
     pub leaves: u64,
     /// Nodes above the leaves.
     pub inner_nodes: u64,
-    /// Separators that need an object of their own.
+    /// Separators with an object of their own.
     pub separator_objects: u64,
 }
 
@@ -55,7 +55,7 @@ struct Check {
     shape: Shape,
 }
 
-/// Where a node is, and between which keys.
+/// A node's position, and the keys that bound it.
 struct Place<'k> {
     level: usize,
     low: Option<&'k [u8]>,

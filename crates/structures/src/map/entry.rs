@@ -6,10 +6,10 @@
 //!   then      the key, zeros up to a word        then      the value, to the object's end
 //!   then      the value, to the object's end
 //! ```
-//! The header's type selects the layout of an entry. Short entries store no length, so more of them fit on a page: 28 with
-//! values of 128 bytes, where 25 would with both lengths.
+//! The header's type selects the layout of an entry. Short entries store no length, so more of them fit on a page: 28
+//! with values of 128 bytes, instead of 25 with both lengths.
 //!
-//! A separator that a word cannot stand for is stored as an entry without a value.
+//! A separator that does not fit a word is stored as an entry without a value.
 
 use core::cmp::Ordering;
 
@@ -21,9 +21,9 @@ use super::{MAX_KEY_BYTES, MAX_VALUE_BYTES, OwnedEntry};
 use crate::protocol::{Part, Spot};
 use crate::reader::Item;
 
-/// Bytes of the word in front of the key, where there is one.
+/// Bytes of the word before the key, if there is one.
 const LENGTH_BYTES: usize = 8;
-/// Bytes of an entry that are put together without an allocation.
+/// Bytes of an entry that are assembled without an allocation.
 const ON_STACK: usize = 512;
 /// Bytes of an object in front of its body.
 const HEADER_BYTES: usize = 8;
@@ -33,7 +33,7 @@ const CONTENT_AT: usize = HEADER_BYTES + 8;
 /// An entry or a separator.
 pub(crate) type Entry<'g, V> = Obj<'g, Raw, V>;
 
-/// The length of the key where there is one.
+/// The length of the key, if it is stored.
 const KEY_LENGTH: Field<Raw, u64> = word_of(CONTENT_AT);
 
 /// The word at byte `at` of an object.
@@ -51,13 +51,13 @@ pub(crate) struct Parts {
     pub(crate) value_len: usize,
 }
 
-/// Whether an entry has a key of a word and says no length.
+/// Whether an entry has a key of a word and stores no length.
 #[inline(always)]
 fn is_short<'g, V: View<'g>>(entry: Entry<'g, V>) -> bool {
     entry.header().type_id() == TypeId::RAW
 }
 
-/// Says where the parts of `entry` are.
+/// Finds the parts of `entry`.
 ///
 /// Errors: another object lies there, or the lengths do not fit it.
 #[inline]
@@ -104,8 +104,8 @@ fn damaged<'g, V: View<'g>>(entry: Entry<'g, V>, what: &'static str) -> Error {
     }
 }
 
-/// Compares the entry's key with `key`, of which the first `equal` bytes are known to be equal but
-/// for zeros beyond the end of either.
+/// Compares the entry's key with `key`. The first `equal` bytes are known to be equal, except for zeros beyond the end
+/// of either.
 #[inline]
 pub(crate) fn compare<'g, V: View<'g>>(entry: Entry<'g, V>, key: &[u8], equal: usize) -> Ordering {
     let (key_at, len) = match is_short(entry) {
@@ -150,10 +150,10 @@ pub(crate) fn key<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<Vec<u8>, Error
     Ok(key)
 }
 
-/// The key, as [`key`], for who looks for damage.
+/// The key, as [`key`], for the checker.
 ///
-/// Errors: something else than zeros follows the key up to a word. Comparisons take whole words, so nobody would
-/// find it.
+/// Errors: the padding of the key to a word is not zero. Comparisons take whole words, so no search would find the
+/// entry.
 pub(crate) fn sound_key<'g, V: View<'g>>(entry: Entry<'g, V>) -> Result<Vec<u8>, Error> {
     let parts = parts(entry)?;
     let mut key = Vec::new();
@@ -283,8 +283,8 @@ pub(crate) fn check_key(key: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Replaces the value of `entry` in place, if `value` is as long as it and small enough to be
-/// logged. Returns whether it did.
+/// Replaces the value of `entry` in place, if `value` has equal length and is small enough to be logged. Returns
+/// whether it did.
 pub(crate) fn overwrite<'t, M: Medium>(
     entry: Entry<'t, Tx<'t, M>>,
     value: &[u8],

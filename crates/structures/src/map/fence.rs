@@ -33,7 +33,7 @@ impl Fences {
         })
     }
 
-    /// Bytes that all keys between two fences have in common.
+    /// The length of the prefix that all keys between two fences share.
     pub(crate) fn common(low: Option<&[u8]>, high: Option<&[u8]>) -> usize {
         match (low, high) {
             (Some(low), Some(high)) => key::common(low, high),
@@ -42,8 +42,8 @@ impl Fences {
     }
 }
 
-/// What all keys of the node have in common and its words leave out: the start of any key of its
-/// range, or of its lower fence.
+/// The prefix that all keys of the node share and its words leave out: the start of any key of its range, or of its
+/// lower fence.
 pub(crate) fn prefix_of<'k, 'g, V: View<'g>>(
     visit: &Visit<'g, V>,
     of_range: &'k [u8],
@@ -53,7 +53,7 @@ pub(crate) fn prefix_of<'k, 'g, V: View<'g>>(
         .ok_or_else(|| visit.damaged("the common length of a map's node"))
 }
 
-/// The separator at `place`, which is not 0, of a node above the leaves.
+/// The separator at `place`, which is not 0, of an inner node.
 pub(crate) fn separator_at<'g, V: View<'g>>(
     visit: &Visit<'g, V>,
     place: usize,

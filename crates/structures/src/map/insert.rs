@@ -12,10 +12,10 @@ use super::path::{Path, Step};
 use super::rebuild::{InnerItem, LeafItem, LeafItems, Separator, store_inner, take_inner};
 use crate::reclaim::free_unlinked;
 
-/// Entries that stay in the left node when a node above the leaves is split at the map's end.
+/// Entries that stay in the left node when an inner node is split at the map's end.
 const LEFT_AT_END: usize = FANOUT - 1;
 
-/// One insert: where it happens and what it inserts.
+/// One insert: its place and its content.
 struct Insert<'k, 't, M: Medium> {
     tx: Tx<'t, M>,
     root: Obj<'t, MapRoot, Tx<'t, M>>,
@@ -23,8 +23,8 @@ struct Insert<'k, 't, M: Medium> {
     key: &'k [u8],
 }
 
-/// Inserts or replaces. Appends the replaced value to `old`, if asked to. Returns whether there was
-/// one. The caller holds the write lock.
+/// Inserts or replaces. Appends the replaced value to `old`, if requested. Returns whether there was one. The caller
+/// holds the write lock.
 pub(crate) fn insert<'t, M: Medium>(
     root: Obj<'t, MapRoot, Tx<'t, M>>,
     key: &[u8],
@@ -47,7 +47,7 @@ pub(crate) fn insert<'t, M: Medium>(
     match insert.path.steps.last() {
         Some(&Step { visit, place }) if visit.count() < FANOUT => {
             visit.check_for_change()?;
-            // The only step that may fail for want of space, before anything is changed.
+            // The only step that may fail for lack of space, before anything is changed.
             let fresh = entry::alloc(tx, key, value)?;
             let mut leaf = visit;
             leaf.set_slot(
@@ -64,7 +64,7 @@ pub(crate) fn insert<'t, M: Medium>(
     Ok(false)
 }
 
-/// Gives the entry at `place` of `leaf` another value.
+/// Replaces the value of the entry at `place` of `leaf`.
 fn replace<'t, M: Medium>(
     tx: Tx<'t, M>,
     leaf: &Visit<'t, Tx<'t, M>>,
@@ -114,7 +114,7 @@ impl<'t, M: Medium> Insert<'_, 't, M> {
         let word = word_at(self.key, left.skip);
         items.items.insert(place, LeafItem { word, entry });
 
-        // In ascending and descending order full nodes are left behind.
+        // Ascending and descending inserts leave full nodes behind.
         let total = items.items.len();
         let above = &self.path.steps[..depth];
         let at = if place + 1 == total && above.iter().all(|s| s.place + 1 == s.visit.count()) {
@@ -139,7 +139,7 @@ impl<'t, M: Medium> Insert<'_, 't, M> {
         self.add_child(depth, separator, right.node)
     }
 
-    /// Puts `child` behind the node at `depth` of the path.
+    /// Inserts `child` behind the node at `depth` of the path.
     fn add_child(
         &self,
         depth: usize,
@@ -189,7 +189,7 @@ impl<'t, M: Medium> Insert<'_, 't, M> {
         self.add_child(depth, up, right.node)
     }
 
-    /// Puts a new level on top, of the old topmost node and `item`.
+    /// Adds a level on top, with the old topmost node and `item`.
     fn grow(&self, item: InnerItem<'t, M>) -> Result<(), Error> {
         let height = self.path.steps.len();
         if height == MAX_HEIGHT {

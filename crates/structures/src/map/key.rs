@@ -1,8 +1,7 @@
 //! Keys: byte strings, compared eight bytes at a time.
 //!
-//! A node keeps one *word* of each key: the eight bytes behind what all keys of the node's range
-//! have in common, big-endian, zeros behind the key's end. Unequal words decide the order of their
-//! keys; equal ones leave it open.
+//! A node keeps one *word* of each key: the eight bytes behind the common prefix of all keys in the node's range,
+//! big-endian, zero-padded. Unequal words decide the order of their keys; equal ones leave it open.
 
 /// Bytes of a word.
 pub(crate) const WORD: usize = 8;
@@ -19,25 +18,24 @@ pub(crate) fn word_at(key: &[u8], skip: usize) -> u64 {
     u64::from_be_bytes(word)
 }
 
-/// Bytes that both begin with.
+/// Length of the common prefix.
 pub(crate) fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The shortest string above `low` that `high` begins with. `high` is the larger one.
+/// The shortest prefix of `high` that is above `low`. `high` is the larger one.
 pub(crate) fn separator<'k>(low: &[u8], high: &'k [u8]) -> &'k [u8] {
     let end = (common(low, high) + 1).min(high.len());
     &high[..end]
 }
 
-/// Whether the word alone tells the strings below `separator` from the others: the least string
-/// with its word is `separator` itself.
+/// Whether the word alone separates the strings below `separator` from the others: the least string with its word is
+/// `separator` itself.
 pub(crate) fn decides(separator: &[u8], skip: usize) -> bool {
     separator.len() <= skip + WORD && separator.last().is_none_or(|&last| last != 0)
 }
 
-/// The separator that a word stands for where it decides alone: `prefix`, then the word's bytes
-/// without the zeros at its end.
+/// The separator that a deciding word stands for: `prefix`, then the word's bytes without its trailing zeros.
 pub(crate) fn from_word(prefix: &[u8], word: u64) -> Vec<u8> {
     let bytes = word.to_be_bytes();
     let len = WORD - word.trailing_zeros() as usize / 8;

@@ -1,4 +1,4 @@
-//! Two neighbours under one parent: merged into one, or made equally full.
+//! Two neighbours under one parent: merging them, or making them equally full.
 
 use firn_heap::{Error, Tx};
 use firn_media::Medium;
@@ -10,7 +10,7 @@ use super::rebuild::{InnerItem, LeafItems, Separator, store_inner, take_inner};
 use super::remove::free_node;
 use crate::reclaim::free_unlinked;
 
-/// Neighbours, with the fences around them and the separator between.
+/// Neighbours, with their outer fences and the separator between them.
 pub(crate) struct Pair<'t, M: Medium> {
     tx: Tx<'t, M>,
     parent: Visit<'t, Tx<'t, M>>,
@@ -47,8 +47,7 @@ impl<'t, M: Medium> Pair<'t, M> {
         Self::at(path, depth, key, right).map(Some)
     }
 
-    /// The children at place `right` of the node above `depth` of the path to `key`, and at the one
-    /// before.
+    /// The children at places `right - 1` and `right` of the node above `depth` of the path to `key`.
     fn at(
         path: &Path<'t, Tx<'t, M>>,
         depth: usize,
@@ -154,8 +153,7 @@ impl<'t, M: Medium> Pair<'t, M> {
         Ok(())
     }
 
-    /// The children of both nodes above the leaves; the parent's separator comes down between them,
-    /// with its object.
+    /// The children of two inner nodes; the parent's separator comes down between them, with its object.
     fn take_both(&self) -> Result<Vec<InnerItem<'t, M>>, Error> {
         let low = self.low.as_deref().unwrap_or(&[]);
         let mut items = take_inner(&self.left, prefix_of(&self.left, low)?)?;
@@ -182,7 +180,7 @@ pub(crate) struct Three<'p, 'k, 't, M: Medium> {
 }
 
 impl<'p, 'k, 't, M: Medium> Three<'p, 'k, 't, M> {
-    /// The node at `depth` of the path to `key`, and its neighbours. `None` if it has but one.
+    /// The node at `depth` of the path to `key`, and its neighbours. `None` unless it has both.
     pub(crate) fn around(
         path: &'p Path<'t, Tx<'t, M>>,
         depth: usize,
@@ -212,7 +210,7 @@ impl<'p, 'k, 't, M: Medium> Three<'p, 'k, 't, M> {
         self.total
     }
 
-    /// Moves everything to two of them, evenly, and frees one. Half of them a node has room for.
+    /// Distributes everything evenly over two of them, and frees one. Half of the entries fit into a node.
     pub(crate) fn spread(self) -> Result<(), Error> {
         let pair = |right| Pair::at(self.path, self.depth, self.key, right);
         let (first, half) = (pair(self.last - 1)?, self.total / 2);

@@ -4,13 +4,13 @@
 //! order    a node's permutation word     insert, remove     changes
 //! key      words, separators             rebuild, merge     changes of whole nodes
 //! entry    a key and its value           range, scan        iterating
-//! node     what lies on media            check              whether every invariant holds
-//! search, path, fence    the way down and what it says about a node
+//! node     the nodes on media            check              whether every invariant holds
+//! search, path, fence    the way down, and the bounds of a node's keys
 //! ```
 //!
-//! A node keeps eight bytes of each key, taken behind what all its keys have in common, so that a
-//! search compares numbers and looks at one entry. An insert that splits nothing stores one such
-//! word, one reference, the order word and the length, besides the new entry.
+//! A node keeps eight bytes of each key, taken behind the common prefix of its keys, so a search compares numbers and
+//! looks at one entry. An insert that splits nothing stores one such word, one reference, the order word and the
+//! length, besides the new entry.
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the map's lock, a writer has it alone until its transaction ends.
@@ -159,7 +159,7 @@ impl InOrder for Ordered {
 }
 
 impl<'g, V: View<'g>> Map<'g, V> {
-    /// How many nodes the map has and how full they are. In time linear in the number of entries.
+    /// How many nodes the map has and how full they are. Takes time linear in the number of entries.
     pub fn shape(&self) -> Result<Shape, Error> {
         let reader = self.read()?;
         Ok(check::shape(reader.root))
@@ -175,7 +175,7 @@ impl<'g, V: View<'g>> Reader<'_, 'g, V, Ordered> {
         })
     }
 
-    /// The entries within bounds that are at hand.
+    /// The entries within these bounds.
     pub(crate) fn range_of(&self, bounds: Bounds<'_>) -> Iter<'_, Range<'g, V>> {
         Iter::new(Range::new(self.root, bounds))
     }

@@ -1,11 +1,11 @@
-//! Nodes of the tree, and the objects that they are made of.
+//! Nodes of the tree, and their objects on media.
 //!
-//! A node has [`FANOUT`] slots. In a leaf a slot holds a key's word and its entry. Above the leaves
-//! it holds a separator and a child: every key of the child's range is at or above the separator and
-//! below the next one. The separator at place 0 is not looked at: word zero, no object. A separator
-//! has an object only where its word does not decide alone, see [`super::key::decides`].
+//! A node has [`FANOUT`] slots. In a leaf a slot holds a key's word and its entry. Above the leaves it holds a
+//! separator and a child: every key of the child's range is at or above the separator and below the next one. The
+//! separator at place 0 is ignored: word zero, no object. A separator has an object only where its word does not decide
+//! alone, see [`super::key::decides`].
 //!
-//! Free slots hold null references, so that nothing is kept alive that the map has dropped.
+//! Free slots hold null references, so they do not keep dropped objects alive.
 
 use firn_heap::{Error, Obj, Raw, Ref, Refs, Stored, Tx, View};
 use firn_media::Medium;
@@ -13,10 +13,10 @@ use firn_media::Medium;
 use super::entry::Entry;
 use super::order::{FANOUT, Order};
 
-/// Levels of a tree. With at least three entries a node, far more than any pool can hold.
+/// The most levels of a tree: with at least three entries per node, far more than any pool can hold.
 pub(crate) const MAX_HEIGHT: usize = 24;
 
-/// What a map's name refers to.
+/// The root object of a map.
 #[derive(Stored)]
 #[firn(name = "firn.map")]
 #[repr(C)]
@@ -36,15 +36,15 @@ pub struct MapRoot {
 #[firn(name = "firn.map.node")]
 #[repr(C)]
 pub struct Node {
-    /// Which slots are in use, in which order.
+    /// Which slots are in use, and in which order.
     pub(crate) order: u64,
-    /// Bytes that all keys of the node's range have in common and its words leave out.
+    /// Length of the prefix that all keys of the node's range share and its words leave out.
     pub(crate) skip: u64,
     /// The children; null in a leaf.
     pub(crate) children: Ref<Refs<Node>>,
     /// Words of the keys, or of the separators.
     pub(crate) words: [u64; FANOUT],
-    /// The entries, or separators that their words cannot stand for.
+    /// The entries; or the separators whose words do not decide alone.
     pub(crate) keys: [Ref<Raw>; FANOUT],
 }
 
@@ -52,7 +52,7 @@ const LINE_BYTES: usize = 64;
 const HEADER_BYTES: usize = 8;
 const _: () = assert!((size_of::<Node>() + HEADER_BYTES).is_multiple_of(LINE_BYTES));
 
-/// A node that was found sound enough to look into, with the words that every visit needs.
+/// A node that passed the checks, with the words that every visit needs.
 pub(crate) struct Visit<'g, V: View<'g>> {
     pub(crate) node: Obj<'g, Node, V>,
     pub(crate) order: Order,
@@ -104,7 +104,7 @@ impl<'g, V: View<'g>> Visit<'g, V> {
         self.node.load(Node::WORDS.at(self.order.slot(place)))
     }
 
-    /// The separator's object at `place`, if it has one; or the entry.
+    /// The separator's object at `place`, if it has one; or the entry in a leaf.
     #[inline(always)]
     pub(crate) fn key(&self, place: usize) -> Option<Entry<'g, V>> {
         self.node.follow(Node::KEYS.at(self.order.slot(place)))
@@ -179,7 +179,7 @@ impl<'t, M: Medium> Visit<'t, Tx<'t, M>> {
         self.order = order;
     }
 
-    /// Changes the common length, if it differs.
+    /// Changes the common prefix's length, if it differs.
     pub(crate) fn set_skip(&mut self, skip: usize) {
         if self.skip != skip {
             self.node.store(Node::SKIP, skip as u64);
@@ -187,7 +187,7 @@ impl<'t, M: Medium> Visit<'t, Tx<'t, M>> {
         }
     }
 
-    /// Fills a slot, storing the words that differ: fewer lines to log.
+    /// Fills a slot, storing only words that differ: fewer lines to log.
     pub(crate) fn set_slot(&self, slot: usize, word: u64, key: Option<Entry<'t, Tx<'t, M>>>) {
         if self.node.load(Node::WORDS.at(slot)) != word {
             self.node.store(Node::WORDS.at(slot), word);

@@ -14,23 +14,22 @@ const FIRST_PLACE: u32 = 8;
 const SLOT_MASK: u64 = 0xf;
 const _: () = assert!(FIRST_PLACE as usize + FANOUT * PLACE_BITS as usize == 64);
 
-/// A count of entries and the slots that they are in. Sound: the count is at most [`FANOUT`], and
-/// every slot below it.
+/// The number of entries, and their slots. Sound: the count is at most [`FANOUT`], and every slot below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Order(u64);
 
 impl Order {
-    /// `count` entries, each in the slot of its place.
+    /// `count` entries, each in the slot with its place's number.
     pub(crate) const fn identity(count: usize) -> Self {
         assert!(count <= FANOUT);
         Self(0xdcba_9876_5432_1000 | count as u64)
     }
 
-    /// The order that `word` stands for, if every slot in it exists. Two entries may still share a
-    /// slot, see [`Order::is_permutation`].
+    /// The order of `word`, if every slot in it exists. Two entries may still share a slot, see
+    /// [`Order::is_permutation`].
     #[inline(always)]
     pub(crate) const fn from_word(word: u64) -> Option<Self> {
-        // A place of 14 or 15 has its upper three bits set.
+        // Numbers 14 and 15 have their upper three bits set.
         let places = word & !COUNT_MASK;
         let beyond = places >> 1 & places >> 2 & places >> 3 & 0x1111_1111_1111_1100;
         if beyond != 0 || word & COUNT_MASK > FANOUT as u64 {
@@ -50,7 +49,7 @@ impl Order {
         (self.0 & COUNT_MASK) as usize
     }
 
-    /// The slot at `place`; those from the count on are free.
+    /// The slot at `place`; slots from the count on are free.
     #[inline(always)]
     pub(crate) const fn slot(self, place: usize) -> usize {
         (self.0 >> (FIRST_PLACE + PLACE_BITS * place as u32) & SLOT_MASK) as usize
@@ -58,8 +57,8 @@ impl Order {
 
     /// The slots of the places from `first` on, as bits; `first` is a place.
     ///
-    /// All places are looked at, those that do not count as if they named a slot behind the last: how
-    /// many there are differs from node to node, and a loop over them would end where none expects it.
+    /// The loop covers all places, and unused ones count as a slot behind the last: the number of entries differs from
+    /// node to node, and a loop over them would end unpredictably.
     #[inline(always)]
     pub(crate) const fn slots(self, first: usize) -> u32 {
         let before = (1 << (PLACE_BITS * first as u32)) - 1;
@@ -79,7 +78,7 @@ impl Order {
         seen == (1 << FANOUT) - 1
     }
 
-    /// The order with the first free slot brought to `place`. The node is not full.
+    /// The order with the first free slot moved to `place`. The node is not full.
     pub(crate) fn with_inserted(self, place: usize) -> Self {
         let (count, slot) = (self.count(), self.slot(self.count()));
         let mut order = self;

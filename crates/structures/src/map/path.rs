@@ -1,4 +1,4 @@
-//! A way from the top to a leaf that is remembered, to go on from it or to change its nodes.
+//! A remembered path from the top to a leaf, for iterating or changing its nodes.
 
 use firn_heap::{Error, Obj, View};
 
@@ -18,7 +18,7 @@ impl<'g, V: View<'g>> Clone for Step<'g, V> {
 }
 impl<'g, V: View<'g>> Copy for Step<'g, V> {}
 
-/// Steps from the top down; the last one is in a leaf. Without steps in an empty map.
+/// Steps from the top down; the last one is in a leaf. Empty in an empty map.
 pub(crate) struct Path<'g, V: View<'g>> {
     pub(crate) steps: Vec<Step<'g, V>>,
 }
@@ -32,8 +32,7 @@ impl<'g, V: View<'g>> Clone for Path<'g, V> {
 }
 
 impl<'g, V: View<'g>> Path<'g, V> {
-    /// A path that at each node takes the place that `choose` says; it is asked with whether the
-    /// node is a leaf.
+    /// A path that takes the place chosen by `choose` at each node; `choose` is told whether the node is a leaf.
     pub(crate) fn walk(
         root: Obj<'g, MapRoot, V>,
         mut choose: impl FnMut(&Visit<'g, V>, bool) -> Result<usize, Error>,
@@ -80,7 +79,7 @@ impl<'g, V: View<'g>> Path<'g, V> {
         })
     }
 
-    /// Goes on to the first leaf behind this one, at its first place. `false` at the end.
+    /// Moves to the first place of the next leaf. `false` at the end.
     pub(crate) fn next_leaf(&mut self) -> Result<bool, Error> {
         self.turn(
             |step| step.place + 1 < step.visit.count(),
@@ -89,7 +88,7 @@ impl<'g, V: View<'g>> Path<'g, V> {
         )
     }
 
-    /// Goes back to the leaf before this one, behind its last place. `false` at the start.
+    /// Moves behind the last place of the previous leaf. `false` at the start.
     pub(crate) fn previous_leaf(&mut self) -> Result<bool, Error> {
         self.turn(
             |step| step.place > 0,
@@ -98,7 +97,7 @@ impl<'g, V: View<'g>> Path<'g, V> {
         )
     }
 
-    /// Moves the lowest node above the leaf that allows it, and goes down again from there.
+    /// Moves in the lowest node above the leaf that has a next place, and goes down again from there.
     fn turn(
         &mut self,
         may: impl Fn(&Step<'g, V>) -> bool,

@@ -10,11 +10,10 @@ use super::path::{Path, Step};
 use crate::protocol::{Part, Walk, WalkBack};
 use crate::reader::Item;
 
-/// Leaves without entries that an iteration puts up with. They are rare: only a removal in a full
-/// pool leaves one.
+/// Leaves without entries that an iteration accepts. They are rare: only a removal in a full pool leaves one.
 const EMPTY_LEAVES: u64 = 1 << 20;
 
-/// Two ends of a range of keys.
+/// The two ends of a range of keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds<'k> {
     pub(crate) start: Bound<&'k [u8]>,
@@ -38,16 +37,16 @@ impl Bounds<'_> {
     }
 }
 
-/// What is left of a range.
+/// The rest of a range.
 enum Left<'g, V: View<'g>> {
-    /// In front of the next entry, behind the last one.
+    /// Before the next entry, and behind the last one.
     Between(Path<'g, V>, Path<'g, V>),
     /// Nothing, because an end could not be found.
     Failed(Error),
     Nothing,
 }
 
-/// Entries in the order of their keys, and back from the other end.
+/// Entries in the order of their keys, from either end.
 ///
 /// Each step takes constant time on average.
 pub struct Range<'g, V: View<'g>> {
@@ -57,7 +56,7 @@ pub struct Range<'g, V: View<'g>> {
 }
 
 impl<'g, V: View<'g>> Range<'g, V> {
-    /// The entries within these bounds. Damage that hides an end is what the first step says.
+    /// The entries within these bounds. If damage hides an end, the first step returns the error.
     pub(crate) fn new(root: Obj<'g, MapRoot, V>, bounds: Bounds<'_>) -> Self {
         let left = match bounds.are_reversed() {
             true => Ok(Left::Nothing),
@@ -69,7 +68,7 @@ impl<'g, V: View<'g>> Range<'g, V> {
         }
     }
 
-    /// Goes on to the next entry, forward or back from the end.
+    /// Moves to the next entry, forward or backward from the end.
     #[inline]
     pub(crate) fn go(&mut self, forward: bool) -> Result<Option<entry::Entry<'g, V>>, Error> {
         let Left::Between(front, back) = &mut self.left else {
@@ -139,7 +138,7 @@ impl<'g, V: View<'g>> WalkBack for Range<'g, V> {
     }
 }
 
-/// In front of the first entry within these bounds, and behind the last.
+/// The paths before the first entry within these bounds, and behind the last.
 fn ends<'g, V: View<'g>>(
     root: Obj<'g, MapRoot, V>,
     bounds: Bounds<'_>,
@@ -166,7 +165,7 @@ fn behind<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>, key: &[u8]) -> Result<Path
     Ok(path)
 }
 
-/// The least string above all that begin with `prefix`; `None` if there is none.
+/// The least string above all with the prefix `prefix`; `None` if there is none.
 pub(crate) fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
     let mut behind = prefix[..=last].to_vec();

@@ -38,7 +38,7 @@ impl<'t, M: Medium> LeafItems<'t, M> {
         })
     }
 
-    /// Puts the entries of the right neighbour behind these.
+    /// Appends the entries of the right neighbour.
     pub(crate) fn append(&mut self, mut right: Self) -> Result<(), Error> {
         if self.skip != right.skip {
             self.reword(0)?;
@@ -48,7 +48,7 @@ impl<'t, M: Medium> LeafItems<'t, M> {
         Ok(())
     }
 
-    /// Takes away the entries from `at` on.
+    /// Splits off the entries from `at` on.
     pub(crate) fn split_off(&mut self, at: usize) -> Self {
         Self {
             skip: self.skip,
@@ -73,7 +73,7 @@ impl<'t, M: Medium> LeafItems<'t, M> {
 
     /// Makes these the entries of `leaf`, whose keys have their first `common` bytes in common.
     ///
-    /// Words are made anew, which reads every key, only where they must be or where two are equal.
+    /// Makes new words, which reads every key, only if they change or two of them are equal.
     pub(crate) fn store(
         mut self,
         leaf: &mut Visit<'t, Tx<'t, M>>,
@@ -105,13 +105,13 @@ pub(crate) struct Separator<'t, M: Medium> {
 }
 
 impl<'t, M: Medium> Separator<'t, M> {
-    /// What stands at place 0.
+    /// The separator at place 0.
     pub(crate) const NONE: Self = Self {
         key: Vec::new(),
         object: None,
     };
 
-    /// Word and object of this separator in a node: the object is dropped or made as needed.
+    /// Word and object of this separator in a node: drops or makes the object as needed.
     pub(crate) fn express(self, tx: Tx<'t, M>, skip: usize) -> Result<Expressed<'t, M>, Error> {
         let word = key::word_at(&self.key, skip);
         match (key::decides(&self.key, skip), self.object) {
@@ -126,7 +126,7 @@ impl<'t, M: Medium> Separator<'t, M> {
     }
 }
 
-/// A child and the separator in front of it.
+/// A child and the separator before it.
 pub(crate) struct InnerItem<'t, M: Medium> {
     pub(crate) separator: Separator<'t, M>,
     pub(crate) child: Obj<'t, Node, Tx<'t, M>>,

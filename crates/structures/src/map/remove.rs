@@ -1,4 +1,4 @@
-//! Removing, and giving the space of sparse nodes back.
+//! Removing, and giving back the space of sparse nodes.
 
 use std::collections::HashSet;
 
@@ -13,20 +13,20 @@ use super::path::{Path, Step};
 use super::search;
 use crate::reclaim::free_unlinked;
 
-/// A node with at most so many entries looks for neighbours to merge with.
+/// A node with at most this many entries seeks neighbours to merge with.
 const SPARSE: usize = 9;
-/// Two nodes with at most so many entries together become one: some slots stay free, so that the
-/// next insert does not split it again.
+/// Two nodes with at most this many entries together become one: some slots stay free, so that the next insert does not
+/// split it again.
 const MERGED: usize = 12;
-/// Three with at most so many become two. After deletions at random nodes hold ten entries so, and eight
-/// where only two become one.
+/// Three nodes with at most this many entries become two. After random deletions nodes then hold ten entries on
+/// average; if only two became one, they would hold eight.
 const SPREAD: usize = 26;
 const _: () = assert!(SPREAD.div_ceil(2) < FANOUT);
-/// A node with fewer entries takes some of a neighbour that it cannot merge with.
+/// A node with fewer entries takes some from a neighbour that it cannot merge with.
 const FEWEST: usize = 3;
 
-/// Removes a key. Appends its value to `old`, if asked to. Returns whether it was there. The caller
-/// holds the write lock.
+/// Removes a key. Appends its value to `old`, if requested. Returns whether it was there. The caller holds the write
+/// lock.
 pub(crate) fn remove<'t, M: Medium>(
     root: Obj<'t, MapRoot, Tx<'t, M>>,
     key: &[u8],
@@ -51,7 +51,7 @@ pub(crate) fn remove<'t, M: Medium>(
         return Ok(true);
     }
     match tx.nested(|_| mend(root, &path, key)) {
-        // A full pool can still free: the leaf stays sparse until a later removal.
+        // Removal must work in a full pool: the leaf stays sparse until a later removal.
         Ok(()) | Err(Error::PoolFull { .. }) => Ok(true),
         Err(error) => Err(error),
     }
@@ -64,7 +64,7 @@ fn mend<'t, M: Medium>(
     key: &[u8],
 ) -> Result<(), Error> {
     for depth in (1..path.steps.len()).rev() {
-        // Read again: the level below has changed it.
+        // Read again: the merge on the level below has changed it.
         let visit = Visit::new(path.steps[depth].visit.node)?;
         if visit.count() > SPARSE {
             return Ok(());
@@ -88,7 +88,7 @@ fn mend<'t, M: Medium>(
     lower(root)
 }
 
-/// Takes levels off the top that hold nothing but the way down.
+/// Removes levels from the top that have a single child.
 fn lower<'t, M: Medium>(root: Obj<'t, MapRoot, Tx<'t, M>>) -> Result<(), Error> {
     let tx = root.view();
     for height in (1..=search::height(root)?).rev() {
@@ -135,7 +135,7 @@ pub(crate) fn clear<'t, M: Medium>(root: Obj<'t, MapRoot, Tx<'t, M>>) -> Result<
     Ok(())
 }
 
-/// Frees a node `level` levels above the leaves, with all that it refers to.
+/// Frees a node `level` levels above the leaves, with everything to which it refers.
 fn free_below<'t, M: Medium>(
     tx: Tx<'t, M>,
     visit: &Visit<'t, Tx<'t, M>>,

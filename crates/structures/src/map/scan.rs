@@ -1,4 +1,4 @@
-//! Long scans: in short steps, between which writers and phase changes get their turn.
+//! Long scans in short steps, between which writers and phase changes take their turn.
 
 use core::ops::{Bound, RangeBounds};
 
@@ -14,10 +14,10 @@ const STEP_ENTRIES: usize = 256;
 /// Bytes after which a step ends early.
 const STEP_BYTES: usize = 64 << 10;
 
-/// A key and its value, as a [`Scan`] hands them out.
+/// A key and its value, as a [`Scan`] yields them.
 pub type Copied<'s> = (&'s [u8], &'s [u8]);
 
-/// Which map is scanned.
+/// The map that is scanned.
 enum Origin<M: Medium> {
     Root(String),
     Handle(Handle<MapRoot, M>),
@@ -25,14 +25,15 @@ enum Origin<M: Medium> {
 
 /// A position in a map that outlives guards.
 ///
-/// It copies some hundred entries at a time inside a guard of its own, under the map's lock, and
-/// hands them out with neither held. What was there all the while is seen once, in order; an entry
+/// It copies some hundred entries at a time inside a guard of its own, under the map's lock, and yields them with
+/// neither held. Entries that exist throughout are seen once, in order; an entry that comes or goes meanwhile may or
+/// may not be seen.
 /// that came or went meanwhile may be seen or not.
 pub struct Scan<M: Medium> {
     origin: Origin<M>,
     start: Bound<Vec<u8>>,
     end: Bound<Vec<u8>>,
-    /// Keys and values of the entries at hand, one behind the other.
+    /// Keys and values of the copied entries, one behind the other.
     bytes: Vec<u8>,
     /// Where in `bytes` each key and each value ends.
     ends: Vec<(usize, usize)>,
@@ -144,7 +145,7 @@ impl<M: Medium> Scan<M> {
         }
         if let Some(&(key_end, _)) = self.ends.last() {
             let key = &self.bytes[last..key_end];
-            // In a sound map keys ascend. One that does not would lead back to where this step began.
+            // In a sound map keys ascend. A key that does not would lead back to where this step began.
             let goes_on = match &self.start {
                 Bound::Included(start) => key >= start.as_slice(),
                 Bound::Excluded(start) => key > start.as_slice(),

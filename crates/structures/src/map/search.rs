@@ -1,4 +1,4 @@
-//! The way from the top to a leaf.
+//! The search from the top to a leaf.
 
 use core::cmp::Ordering;
 
@@ -50,11 +50,11 @@ pub(crate) fn top<'g, V: View<'g>>(root: Obj<'g, MapRoot, V>) -> Result<Visit<'g
 }
 
 impl<'g, V: View<'g>> Visit<'g, V> {
-    /// Number of words, from place `first` on, that are below and at most `word`; each with the
-    /// places before.
+    /// How many words from place `first` on are below `word`, and how many are at most `word`; both counts include the
+    /// places before `first`.
     ///
-    /// Looks at every slot, in use or not: the addresses do not wait for the order word, so all
-    /// lines of the node are on their way at once.
+    /// Reads every slot, in use or not: the addresses do not wait for the order word, so all lines of the node are
+    /// fetched at once.
     #[inline(always)]
     fn rank(&self, first: usize, word: u64) -> (usize, usize) {
         let (mut below, mut most) = (0u32, 0u32);
@@ -84,7 +84,7 @@ impl<'g, V: View<'g>> Visit<'g, V> {
         Ok(Found::Before(low))
     }
 
-    /// Touches the last line of the node, so that it is on its way when a reference is needed.
+    /// Touches the last line of the node, so that it has arrived when a reference is needed.
     #[inline(always)]
     fn expect_references(&self) {
         core::hint::black_box(self.node.tag(Node::KEYS.at(FANOUT - 1)));
@@ -96,7 +96,7 @@ impl<'g, V: View<'g>> Visit<'g, V> {
         let (mut low, mut high) = self.rank(1, word_at(key, self.skip));
         while low < high {
             let middle = (low + high) / 2;
-            // Without an object the separator is the least string with its word.
+            // A separator without an object is the least string with its word.
             let above = self
                 .key(middle)
                 .is_some_and(|s| entry::compare(s, key, self.skip + WORD).is_gt());

@@ -1,4 +1,4 @@
-//! A queue of byte strings: the first in is the first out.
+//! A queue of byte strings: first in, first out.
 //!
 //! It is a chain of segments, which hold references to the elements. A push or a pop changes the root
 //! object and one place of a segment, a line each, besides the element itself. A segment whose last
@@ -26,7 +26,7 @@ pub use read::Segments;
 /// Places of a segment.
 pub(crate) const PLACES: usize = 126;
 
-/// What a queue's name refers to.
+/// The root object of a queue.
 #[derive(Stored)]
 #[firn(name = "firn.queue")]
 #[repr(C)]
@@ -37,7 +37,7 @@ pub struct QueueRoot {
     pub(crate) len: u64,
     /// The segment of the first element; null if there is none.
     pub(crate) first: Ref<Segment>,
-    /// The segment that the next element goes to, if it has a place left.
+    /// The segment for the next element, if it has a place left.
     pub(crate) last: Ref<Segment>,
     /// Place of the first element in its segment.
     pub(crate) head: u64,
@@ -135,7 +135,7 @@ impl Growing for Segmented {
     }
 }
 
-/// A place that the root names, within a segment or at its end.
+/// A place in the root object, within a segment or at its end.
 #[inline]
 fn place<'g, V: View<'g>>(root: Root<'g, V>, field: Field<QueueRoot, u64>) -> Result<usize, Error> {
     match root.load(field) {
@@ -170,16 +170,16 @@ impl<'g, V: View<'g>> Reader<'_, 'g, V, Segmented> {
 }
 
 impl<'g, V: View<'g>> Queue<'g, V> {
-    /// The first element, which stays.
+    /// The first element, which stays in the queue.
     pub fn front(&self) -> Result<Option<Vec<u8>>, Error> {
         self.read()?.front()
     }
 }
 
 impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
-    /// Puts an element behind all others.
+    /// Appends an element.
     ///
-    /// Errors: the element is too large, the pool is full; the queue is as before.
+    /// Errors: the element is too large, the pool is full; the queue is unchanged.
     #[inline]
     pub fn push_back(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.lock()?;
@@ -194,7 +194,7 @@ impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
             _ => match self.append_segment(last) {
                 Ok(segment) => (segment, 0),
                 Err(error) => {
-                    // Not linked yet: the queue stays as it was even if the caller goes on.
+                    // Not linked yet: the queue is unchanged even if the caller goes on.
                     free_unlinked(tx, element)?;
                     return Err(error);
                 }
@@ -206,7 +206,7 @@ impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
         Ok(())
     }
 
-    /// Puts an empty segment behind the last one.
+    /// Appends an empty segment.
     #[cold]
     fn append_segment(
         &self,
@@ -230,8 +230,8 @@ impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
         Ok(self.pop_front_into(&mut bytes)?.then_some(bytes))
     }
 
-    /// Removes the first element and appends it to `into`, without another allocation if that has
-    /// room. Returns whether there was one.
+    /// Removes the first element and appends it to `into`, without another allocation if it has room. Returns whether
+    /// there was one.
     #[inline]
     pub fn pop_front_into(&mut self, into: &mut Vec<u8>) -> Result<bool, Error> {
         self.lock()?;
@@ -246,7 +246,7 @@ impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
         segment.link::<Bytes>(Segment::PLACES.at(head), None);
         root.store(QueueRoot::LEN, len);
         if is_only && len == 0 {
-            // The same lines again.
+            // The queue is empty: uses the segment's first lines again.
             root.store(QueueRoot::HEAD, 0);
             root.store(QueueRoot::TAIL, 0);
         } else if head + 1 < PLACES {
@@ -258,7 +258,7 @@ impl<'t, M: Medium> Queue<'t, Tx<'t, M>> {
         Ok(true)
     }
 
-    /// Frees the first segment, behind which there is another.
+    /// Frees the first segment; there is another one behind it.
     #[cold]
     fn drop_first(&self, segment: SegmentAt<'t, Tx<'t, M>>) -> Result<(), Error> {
         let Some(next) = segment.follow(Segment::NEXT) else {

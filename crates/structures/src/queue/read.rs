@@ -1,4 +1,4 @@
-//! Going over the elements, and looking whether they are sound.
+//! Iterating over the elements, and checking them.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ pub struct Segments<'g, V: View<'g>> {
     root: Root<'g, V>,
     /// Where the next element is; `None` before the first.
     at: Option<(SegmentAt<'g, V>, usize)>,
-    /// Elements to come, as the length says: damaged links cannot lead in a circle.
+    /// Elements to come, according to the length: damaged links cannot lead in a circle.
     left: u64,
 }
 
@@ -63,8 +63,7 @@ impl<'g, V: View<'g>> Walk for Segments<'g, V> {
     }
 }
 
-/// Looks at every element; the caller holds the lock. Ends at the first finding behind which the
-/// rest cannot be trusted.
+/// Checks every element; the caller holds the lock. Ends at the first finding after which the rest cannot be trusted.
 pub(crate) fn check<'g, V: View<'g>>(
     root: Root<'g, V>,
     findings: &mut Vec<String>,

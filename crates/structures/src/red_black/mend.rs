@@ -1,4 +1,4 @@
-//! Colours, and how they come right again.
+//! Colours, and restoring their rules.
 
 use firn_heap::{Error, Tx};
 use firn_media::Medium;
@@ -8,7 +8,7 @@ use crate::binary::node::{NodeAt, Side, promised};
 use crate::binary::path::{MAX_DEPTH, Path, Step};
 use crate::tree::damaged;
 
-/// The tag of a black link, and of one that leads nowhere.
+/// The tag of a black link, and of a null one.
 pub(super) const BLACK: u8 = 0;
 /// The tag of a red link.
 pub(super) const RED: u8 = 1;
@@ -23,7 +23,7 @@ fn set<'t, M: Medium>(
     node.link_tagged(side.link(), to, colour);
 }
 
-/// Mends the tree after the link at `depth` became red: the one above it may be red too.
+/// Mends the tree after the link at `depth` became red: the link above it may be red, too.
 pub(super) fn two_reds<'t, M: Medium>(
     path: &Path<'t, Tx<'t, M>, RedBlack>,
     mut depth: usize,
@@ -60,7 +60,7 @@ pub(super) fn two_reds<'t, M: Medium>(
     Ok(())
 }
 
-/// Mends the tree where ways through the link at `depth` have a black link too few.
+/// Mends the tree where paths through the link at `depth` lack a black link.
 pub(super) fn missing_black<'t, M: Medium>(
     mut path: Path<'t, Tx<'t, M>, RedBlack>,
     mut depth: usize,
@@ -74,7 +74,7 @@ pub(super) fn missing_black<'t, M: Medium>(
             set(parent, far, sibling.follow(side.link()), BLACK);
             set(sibling, side, Some(parent), RED);
             path.relink(depth - 1, Some(sibling), BLACK);
-            // Once for each level at most, in a sound tree once.
+            // At most once per level; in a sound tree once.
             if path.depth() >= 2 * MAX_DEPTH {
                 return Err(damaged("the colours of a tree's node", parent));
             }

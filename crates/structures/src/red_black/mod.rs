@@ -1,9 +1,8 @@
 //! An ordered map from numbers to byte strings: a red-black tree.
 //!
-//! A link is red or black, which its tag says; the node that it leads to is called so. No red link
-//! follows on another, and every way down has as many black links. With the colours in the links, a
-//! change that only recolours stores words of a node and of its parent, and looks at neither the
-//! children nor their lines.
+//! A link is red or black, according to its tag; the colour also applies to the node to which it leads. No red link
+//! follows another, and every path down has equally many black links. Because the colours are in the links, a change
+//! that only recolours stores words of a node and of its parent, and reads neither the children nor their lines.
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the tree's lock, a writer has it alone until its transaction ends.
@@ -24,15 +23,15 @@ use mend::{BLACK, RED};
 
 /// An ordered map from numbers to byte strings. A value has up to [`crate::tree::MAX_VALUE_BYTES`].
 ///
-/// Cost: an insert or removal dirties the lines of a few nodes, mostly at the lowest levels, besides
-/// those of the entry and the length, and has one fence: the transaction's. The levels are at most
-/// twice as many as those of a tree without gaps.
+/// Cost: an insert or removal dirties the lines of a few nodes, mostly at the lowest levels, besides those of the entry
+/// and the length, and has one fence: the transaction's. The tree has at most twice as many levels as a perfectly
+/// balanced one.
 pub type RedBlackTree<'g, V> = Tree<'g, V, RedBlack>;
 
 /// The kind of [`RedBlackTree`].
 pub enum RedBlack {}
 
-/// What the name of a [`RedBlackTree`] refers to.
+/// The root object of a [`RedBlackTree`].
 #[derive(Stored)]
 #[firn(name = "firn.red_black")]
 #[repr(C)]
@@ -75,7 +74,7 @@ impl Balance for RedBlack {
         let depth = path.depth();
         let was = path.tag(depth);
         path.relink(depth, rest, BLACK);
-        // What is left of a node with one subtree was red, and makes up for the node.
+        // The only subtree of a node was red; turned black, it makes up for the node.
         if rest.is_some() || was == RED {
             return Ok(());
         }
@@ -83,7 +82,7 @@ impl Balance for RedBlack {
     }
 
     fn neighbour_side<'g, V: View<'g>>(node: NodeAt<'g, V>) -> Side {
-        // A red subtree's ends are no deeper than the other's.
+        // A red subtree's neighbour is no deeper than the other one's.
         match node.tag(Node::LEFT) {
             RED => Side::Left,
             _ => Side::Right,

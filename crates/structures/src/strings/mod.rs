@@ -1,10 +1,10 @@
-//! An array of byte strings, of a number chosen when it is made: the array of the string swap with
-//! which persistent heaps are usually measured.
+//! An array of byte strings, whose length is chosen when it is made: the array of the string swap with which persistent
+//! heaps are usually measured.
 //!
-//! The array itself is one object, eight bytes for each string. From a few thousand strings on it is
-//! larger than what the collector moves: an array of a million strings takes eight megabytes, which
-//! stay where they are and hold their pages. The strings move as all objects do. Where that matters,
-//! or the number of strings is not known, use a [`crate::Vector`].
+//! The array itself is one object, eight bytes for each string. From a few thousand strings on it is larger than any
+//! object that the collector moves: an array of a million strings takes eight megabytes, which stay in place and hold
+//! their pages. The strings move like all objects. Where that matters, or the number of strings is not known, use a
+//! [`crate::Vector`].
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the array's lock, a writer has it alone until its transaction ends.
@@ -21,10 +21,10 @@ use crate::reclaim::free_unlinked;
 
 pub use read::Strings;
 
-/// Most strings of an array.
+/// Maximum number of strings in an array.
 pub const MAX_STRINGS: u64 = (u32::MAX as u64) / 8 - 2;
 
-/// What an array's name refers to.
+/// The root object of an array.
 #[derive(Stored)]
 #[firn(name = "firn.strings")]
 #[repr(C)]
@@ -39,10 +39,10 @@ pub struct StringsRoot {
 
 type Root<'g, V> = Obj<'g, StringsRoot, V>;
 
-/// An array of byte strings, of a number that is chosen when it is made.
+/// An array of byte strings, whose length is chosen when it is made.
 ///
-/// An element is a string, which may be empty and has up to [`crate::map::MAX_VALUE_BYTES`], or clear, as
-/// all are at first; its index names it. The length counts clear ones too, and never changes. Every
+/// An element is clear, as all are at first, or a string, which may be empty and has up to
+/// [`crate::map::MAX_VALUE_BYTES`]. An index names it. The length includes clear elements, and never changes. Every
 /// function takes constant time unless it says otherwise.
 pub type StringArray<'g, V> = Collection<'g, V, Fixed>;
 
@@ -53,7 +53,7 @@ impl Sealed for Fixed {}
 
 impl Protocol for Fixed {
     type Root = StringsRoot;
-    /// The strings, which stay what they are; `None` if they are not sound, or there are none.
+    /// The object of the strings, which never changes; `None` if it is not sound, or the array has no strings.
     type AtHand<'g, V: View<'g>> = Option<Part<'g, Refs<Bytes>, V>>;
     type Walk<'g, V: View<'g>> = Strings<'g, V>;
 
@@ -145,8 +145,8 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
         }
     }
 
-    /// Makes an array without a name: refer to its [`Collection::object`] from a field, or it is
-    /// reclaimed. Takes time linear in `len`.
+    /// Makes an array without a name: refer to its [`Collection::object`] from a field, or the array is reclaimed.
+    /// Takes time linear in `len`.
     ///
     /// Errors: as [`StringArray::create`].
     pub fn new(tx: Tx<'t, M>, len: u64) -> Result<Self, Error> {
@@ -178,17 +178,17 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
         }
     }
 
-    /// Makes the element at `index` this string. Returns whether there was one, which is freed.
+    /// Sets the element at `index` to this string. Returns whether there was one, which is freed.
     ///
-    /// Errors: `index` is beyond the array ([`Error::BadRange`]), the string is too large, the pool
-    /// is full; the array is as before.
+    /// Errors: `index` is beyond the array ([`Error::BadRange`]), the string is too large, the pool is full; the array
+    /// is unchanged.
     #[inline]
     pub fn set(&mut self, index: u64, string: &[u8]) -> Result<bool, Error> {
         let strings = self.strings_with(index)?;
         element::replace(strings, index as usize, string, None)
     }
 
-    /// Makes the element at `index` this string. Returns what it was.
+    /// Sets the element at `index` to this string. Returns the old one.
     ///
     /// Errors: as [`StringArray::set`].
     pub fn replace(&mut self, index: u64, string: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -198,7 +198,7 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
         Ok(there.then_some(old))
     }
 
-    /// Removes the string at `index`: the element is clear then. Returns whether there was a string.
+    /// Removes the string at `index`, so that the element is clear. Returns whether there was a string.
     ///
     /// Errors: `index` is beyond the array ([`Error::BadRange`]).
     pub fn remove(&mut self, index: u64) -> Result<bool, Error> {
@@ -224,8 +224,7 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
         Ok(string)
     }
 
-    /// Exchanges two elements, of which either may be clear: two words are stored, no string is
-    /// touched.
+    /// Exchanges two elements, either of which may be clear: two words are stored, no string is touched.
     ///
     /// Errors: an index is beyond the array ([`Error::BadRange`]).
     #[inline]
@@ -236,7 +235,7 @@ impl<'t, M: Medium> StringArray<'t, Tx<'t, M>> {
         strings.set(b as usize, at_a)
     }
 
-    /// Takes the write lock; the strings, of which there is one at `index` or a place for it.
+    /// Takes the write lock; returns the object of the strings, which has a place for `index`.
     #[inline]
     fn strings_with(&self, index: u64) -> Result<Obj<'t, Refs<Bytes>, Tx<'t, M>>, Error> {
         self.lock()?;

@@ -1,4 +1,4 @@
-//! Reading many strings, going over all, and looking whether they are sound.
+//! Reading many strings, iterating over all, and checking them.
 
 use core::ops::Range;
 use std::collections::HashSet;
@@ -11,18 +11,17 @@ use crate::protocol::{MAX_FINDINGS, Part, Walk, WalkBack};
 use crate::reader::Reader;
 use crate::tree::kind::ABREAST;
 
-/// Bytes of a string that are on their way before its length is known.
+/// Bytes of a string that are prefetched before its length is known.
 const EXPECTED_BYTES: u64 = 128;
 
 impl<'g, V: View<'g>> Reader<'_, 'g, V, Fixed> {
-    /// Hands each of the strings at `indices` to `each`, with the place of its index among them, in their
-    /// order; `None` for one that is clear, or beyond the array.
+    /// Passes each of the strings at `indices` to `each`, in their order, with the position of its index in `indices`;
+    /// `None` for a string that is clear, or beyond the array.
     ///
-    /// While one string is on its way from memory others are asked for. That takes a fraction of the time of
-    /// as many calls of [`Reader::get_into`] where the array is larger than the processor's caches.
+    /// While one string is fetched from memory others are requested. That takes a fraction of the time of as many calls
+    /// of [`Reader::get_into`] where the array is larger than the processor's caches.
     ///
-    /// Errors: the array is damaged; the strings before the index that found it were handed over, perhaps
-    /// not all.
+    /// Errors: the array is damaged; some or all strings before the failing index were passed on.
     pub fn get_each(
         &self,
         indices: &[u64],
@@ -100,8 +99,7 @@ impl<'g, V: View<'g>> WalkBack for Strings<'g, V> {
     }
 }
 
-/// Looks at every element; the caller holds the lock. Ends at the first finding behind which the
-/// rest cannot be trusted.
+/// Checks every element; the caller holds the lock. Ends at the first finding after which the rest cannot be trusted.
 pub(crate) fn check<'g, V: View<'g>>(
     root: Root<'g, V>,
     findings: &mut Vec<String>,

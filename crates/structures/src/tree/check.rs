@@ -1,4 +1,4 @@
-//! Sentences about what is wrong with a tree.
+//! The defects of a tree, in sentences.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use firn_heap::{Error, Obj, View};
 use super::kind::Kind;
 use crate::protocol::{MAX_FINDINGS, Part};
 
-/// What a check has seen.
+/// The state of a check.
 #[derive(Default)]
 pub struct Check {
     findings: Vec<String>,
@@ -17,8 +17,8 @@ pub struct Check {
     last: Option<u64>,
 }
 
-/// Looks at every node and entry; the caller holds the lock. Ends at the first finding behind which
-/// the rest cannot be trusted.
+/// Checks every node and entry; the caller holds the lock. Ends at the first finding after which the rest cannot be
+/// trusted.
 pub(crate) fn check<'g, V: View<'g>, K: Kind>(
     root: Obj<'g, K::Root, V>,
     findings: &mut Vec<String>,
@@ -40,7 +40,7 @@ impl Check {
         }
     }
 
-    /// Whether the object was not seen before, and there is reason to look at it.
+    /// Whether the object was not seen before, and should be looked at.
     pub(crate) fn once(&mut self, what: &str, at: u64) -> bool {
         let new = self.seen.insert(at);
         if !new {
@@ -49,7 +49,7 @@ impl Check {
         new && self.findings.len() < MAX_FINDINGS
     }
 
-    /// The next entry in order has this key.
+    /// Notes that the next entry in order has this key.
     pub(crate) fn entry(&mut self, key: u64, at: u64) {
         if self.last.is_some_and(|last| last >= key) {
             self.note(format!("the key {key} at {at:#x} is out of order"));

@@ -1,4 +1,4 @@
-//! What a tree must know about itself to be a [`super::Tree`].
+//! The interface of a kind of tree to [`super::Tree`].
 
 use firn_heap::{Error, Field, Stored, Tx, View};
 use firn_media::Medium;
@@ -6,20 +6,20 @@ use firn_media::Medium;
 use super::check::Check;
 use crate::protocol::{Part, Spot, sealed::Sealed};
 
-/// Searches that go on side by side: as many as a processor has misses of its cache under way.
+/// Searches that run side by side: as many as the cache misses that a processor handles at once.
 pub(crate) const ABREAST: usize = 16;
 
-/// Something for each of them.
+/// One result for each of these searches.
 #[doc(hidden)]
 pub type Abreast<T> = [Option<T>; ABREAST];
 
-/// A kind of tree: [`crate::avl::Avl`], [`crate::red_black::RedBlack`] or
-/// [`crate::inline_tree::Inline`]. Closed: its functions are this crate's own.
+/// A kind of tree: [`crate::avl::Avl`], [`crate::red_black::RedBlack`] or [`crate::inline_tree::Inline`]. Closed: only
+/// this crate calls its functions.
 ///
-/// Those that change a tree leave its length alone, and are called under its write lock; the others
-/// under its read lock.
+/// Functions that change a tree leave its length alone, and are called under its write lock; the others under its read
+/// lock.
 pub trait Kind: Sealed + Sized + 'static {
-    /// What the tree's name refers to.
+    /// The tree's root object.
     type Root: Stored;
     #[doc(hidden)]
     type Spot<'g, V: View<'g>>: Spot;
@@ -43,8 +43,8 @@ pub trait Kind: Sealed + Sized + 'static {
         key: u64,
     ) -> Result<Option<Self::Spot<'g, V>>, Error>;
 
-    /// Where the entries of some keys are, at most [`ABREAST`], each in the place of its key. Says which
-    /// bytes are read next.
+    /// Where the entries of some keys are, at most [`ABREAST`], each in the position of its key. Prefetches the bytes
+    /// that are read next.
     #[doc(hidden)]
     fn find_abreast<'g, V: View<'g>>(
         root: Part<'g, Self::Root, V>,
@@ -52,8 +52,8 @@ pub trait Kind: Sealed + Sized + 'static {
         found: &mut Abreast<Self::Spot<'g, V>>,
     ) -> Result<(), Error>;
 
-    /// Inserts or replaces; appends what it replaced to `old`. Returns whether it replaced. The
-    /// length of `value` is within the limit.
+    /// Inserts or replaces; appends the replaced value to `old`. Returns whether it replaced. The length of `value` is
+    /// within the limit.
     #[doc(hidden)]
     fn insert<'t, M: Medium>(
         root: Part<'t, Self::Root, Tx<'t, M>>,
@@ -70,11 +70,11 @@ pub trait Kind: Sealed + Sized + 'static {
         old: Option<&mut Vec<u8>>,
     ) -> Result<bool, Error>;
 
-    /// Unlinks and frees everything but the root object.
+    /// Unlinks and frees everything except the root object.
     #[doc(hidden)]
     fn clear<'t, M: Medium>(root: Part<'t, Self::Root, Tx<'t, M>>) -> Result<(), Error>;
 
-    /// Looks at everything but the length.
+    /// Checks everything except the length.
     #[doc(hidden)]
     fn check<'g, V: View<'g>>(
         root: Part<'g, Self::Root, V>,
@@ -82,7 +82,7 @@ pub trait Kind: Sealed + Sized + 'static {
     ) -> Result<(), Error>;
 }
 
-/// Which way an iteration goes.
+/// The direction of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// To greater keys.
@@ -94,10 +94,10 @@ pub enum Direction {
 /// A key, and where its entry is.
 pub type Found<'g, V, K> = (u64, <K as Kind>::Spot<'g, V>);
 
-/// A position between two entries that goes one way. Ends, or fails, on any media whose keys are in
-/// order; the caller looks at that.
+/// A position between two entries that moves in one direction. It ends, or fails, on any media whose keys are in order;
+/// the caller checks the order.
 pub trait Cursor<'g, V: View<'g>, K: Kind>: Sized {
-    /// In front of the first entry, in this direction, whose key is at or beyond `key`.
+    /// Before the first entry, in this direction, whose key is at or beyond `key`.
     fn seek(root: Part<'g, K::Root, V>, direction: Direction, key: u64) -> Result<Self, Error>;
 
     /// Steps over an entry; `None` at the end.

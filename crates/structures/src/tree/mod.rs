@@ -1,7 +1,7 @@
-//! Ordered maps from numbers to byte strings: what every tree of this crate can do.
+//! Ordered maps from numbers to byte strings: the common functions of this crate's trees.
 //!
 //! ```text
-//! kind     what a tree must know about itself     check    sentences about what is wrong
+//! kind     the interface of a kind of tree       check    the defects, in sentences
 //! range    iterating from either end
 //! ```
 //! [`Tree`] is a [`Collection`] with a [`Kind`] of tree behind it: [`crate::AvlTree`],
@@ -27,7 +27,7 @@ use kind::{ABREAST, Direction, Found};
 pub use kind::Kind;
 pub use range::Range;
 
-/// Longest value, in bytes, of a tree that keeps each in an object of its own.
+/// Longest value, in bytes, of a tree that keeps each value in an object of its own.
 pub const MAX_VALUE_BYTES: u64 = crate::map::MAX_VALUE_BYTES;
 
 /// A key and its value.
@@ -147,15 +147,14 @@ impl<'g, V: View<'g>, K: Kind> Reader<'_, 'g, V, K> {
         Iter::new(Range::new(self.root, &bounds))
     }
 
-    /// Hands the value of each of the keys to `each`, with the key's place among them, in their order;
-    /// `None` for a key that is not there.
+    /// Passes the value of each of the keys to `each`, in their order, with the key's position in `keys`; `None` for a
+    /// key that is not there.
     ///
-    /// Searches for some of the keys side by side: while one waits for memory another goes on. That takes
-    /// a fraction of the time of as many calls of [`Reader::get_into`] where the tree is larger than
-    /// the processor's caches.
+    /// Searches for some of the keys side by side: while one search waits for memory another goes on. That takes a
+    /// fraction of the time of as many calls of [`Reader::get_into`] where the tree is larger than the processor's
+    /// caches.
     ///
-    /// Errors: the tree is damaged; the values before the key that found it were handed over, perhaps
-    /// not all.
+    /// Errors: the tree is damaged; some or all values before the failing key were passed on.
     pub fn get_each(
         &self,
         keys: &[u64],

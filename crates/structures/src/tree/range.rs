@@ -9,7 +9,7 @@ use super::kind::{Cursor, Direction, Found, Kind};
 use crate::protocol::{Part, Walk, WalkBack};
 use crate::reader::Item;
 
-/// Entries in the order of their keys, and back from the other end.
+/// Entries in the order of their keys, from either end.
 ///
 /// Each step takes constant time on average.
 pub struct Range<'g, V: View<'g>, K: Kind> {

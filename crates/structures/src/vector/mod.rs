@@ -1,9 +1,8 @@
 //! A vector of byte strings, which grows at its end without being copied.
 //!
-//! The elements are the references of a table: a tree of arrays of 2 KiB, which grows by one of them
-//! at a time. What is found in constant time is found in a handful of steps, three up to sixteen
-//! million elements. Everything but the root object can be moved by the collector, and no array pins
-//! a page.
+//! The elements are the references of a table: a tree of arrays of 2 KiB, which grows by one array at a time. Constant
+//! time means a handful of steps: three up to sixteen million elements. The collector can move everything except the
+//! root object, and no array pins a page.
 //!
 //! Crash: a change belongs to its transaction; a crash leaves all of it or nothing.
 //! Concurrency: readers share the vector's lock, a writer has it alone until its transaction ends.
@@ -21,7 +20,7 @@ use crate::table::{Array, Table, place_of};
 
 pub use read::Places;
 
-/// What a vector's name refers to.
+/// The root object of a vector.
 #[derive(Stored)]
 #[firn(name = "firn.vector")]
 #[repr(C)]
@@ -56,9 +55,9 @@ fn at<'g, V: View<'g>>(root: Root<'g, V>, index: u64) -> Result<Element<'g, V>, 
 
 /// A vector of byte strings, which grows at its end without being copied.
 ///
-/// An element has up to [`crate::map::MAX_VALUE_BYTES`], and is named by its index. Every function takes
-/// constant time unless it says otherwise. A vector that shrinks gives its arrays back, all
-/// but two; [`Collection::clear`] gives back every one.
+/// An element has up to [`crate::map::MAX_VALUE_BYTES`], and is named by its index. Every function takes constant time
+/// unless it says otherwise. A vector that shrinks gives back all of its arrays except two; [`Collection::clear`] gives
+/// back every one.
 pub type Vector<'g, V> = Collection<'g, V, Placed>;
 
 /// The protocol of [`Vector`].
@@ -127,11 +126,11 @@ impl Lookup for Placed {
 impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
     /// Appends an element.
     ///
-    /// Errors: the element is too large, the pool is full; the vector is as before.
+    /// Errors: the element is too large, the pool is full; the vector is unchanged.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let len = self.locked_len()?;
-        // Looked for before anything is stored: until then reading in a transaction is cheaper.
+        // Looked up before anything is stored: until then reading in a transaction is cheaper.
         let array = table(self.root).reach(len)?;
         let element = element::alloc(self.root.view(), bytes)?;
         array.set(place_of(len), Some(element))?;
@@ -149,10 +148,10 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
         Ok(Some(bytes))
     }
 
-    /// Replaces the element at `index`, in place where the number of its bytes stays.
+    /// Replaces the element at `index`, in place if its length stays.
     ///
-    /// Errors: `index` is beyond the end ([`Error::BadRange`]), the element is too large, the pool is
-    /// full; the vector is as before.
+    /// Errors: `index` is beyond the end ([`Error::BadRange`]), the element is too large, the pool is full; the vector
+    /// is unchanged.
     #[inline]
     pub fn set(&mut self, index: u64, bytes: &[u8]) -> Result<(), Error> {
         let array = self.array_with(index)?;
@@ -161,7 +160,7 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
         Ok(())
     }
 
-    /// Replaces the element at `index` and returns what it was.
+    /// Replaces the element at `index` and returns the old one.
     ///
     /// Errors: as [`Vector::set`].
     pub fn replace(&mut self, index: u64, bytes: &[u8]) -> Result<Vec<u8>, Error> {
@@ -189,7 +188,7 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
         array_b.set(place_of(b), at_a)
     }
 
-    /// Removes the element at `index`, puts the last one there, and returns what was removed.
+    /// Removes and returns the element at `index`, and puts the last one there.
     ///
     /// Errors: `index` is beyond the end ([`Error::BadRange`]).
     pub fn swap_remove(&mut self, index: u64) -> Result<Vec<u8>, Error> {
@@ -200,13 +199,13 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
         Ok(bytes)
     }
 
-    /// Inserts an element at `index`, which may be the end; what was there and behind moves on by one.
+    /// Inserts an element at `index`, which may be the end; the elements from there on move by one.
     ///
-    /// Takes time linear in the number of elements behind: a word of the log for each. A transaction
-    /// holds some hundred thousand of these.
+    /// Takes time linear in the number of these elements: one word of the log for each. A transaction holds some
+    /// hundred thousand of these.
     ///
-    /// Errors: `index` is beyond the end ([`Error::BadRange`]), the element is too large, the pool is
-    /// full; the vector is as before.
+    /// Errors: `index` is beyond the end ([`Error::BadRange`]), the element is too large, the pool is full; the vector
+    /// is unchanged.
     pub fn insert(&mut self, index: u64, bytes: &[u8]) -> Result<(), Error> {
         let len = self.locked_len()?;
         check_index(index, len.saturating_add(1), self.root)?;
@@ -225,7 +224,7 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
         })
     }
 
-    /// Removes the element at `index` and returns it; what is behind moves back by one.
+    /// Removes the element at `index` and returns it; the elements behind move back by one.
     ///
     /// Takes time as [`Vector::insert`] does.
     ///
@@ -244,13 +243,13 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
                 array.set(place_of(at), moving)?;
                 moving = here;
             }
-            // The one that is removed has become the last.
+            // The removed element is the last one now.
             self.drop_last(len - 1)
         })?;
         Ok(bytes)
     }
 
-    /// Shortens the vector to `len` elements, if it is longer. In time linear in how many go.
+    /// Shortens the vector to `len` elements, if it is longer. Takes time linear in the number removed.
     pub fn truncate(&mut self, len: u64) -> Result<(), Error> {
         let old = self.locked_len()?;
         self.root.view().nested(|_| {
@@ -271,14 +270,14 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
         table(self.root).shrink(last)
     }
 
-    /// Takes the write lock; the length.
+    /// Takes the write lock and returns the length.
     #[inline]
     fn locked_len(&self) -> Result<u64, Error> {
         self.lock()?;
         Ok(self.root.load(VectorRoot::LEN))
     }
 
-    /// Takes the write lock; the array that the element at `index` lies in.
+    /// Takes the write lock and returns the array that contains the element at `index`.
     #[inline]
     fn array_with(&self, index: u64) -> Result<Array<'t, Bytes, Tx<'t, M>>, Error> {
         check_index(index, self.locked_len()?, self.root)?;
@@ -286,7 +285,7 @@ impl<'t, M: Medium> Vector<'t, Tx<'t, M>> {
     }
 }
 
-/// The array that `index`, which is below the length, lies in.
+/// The array that contains `index`, which is below the length.
 #[inline]
 fn present_array<'g, V: View<'g>>(
     root: Root<'g, V>,

@@ -1,4 +1,4 @@
-//! Going over the elements, and looking whether they are sound.
+//! Iterating over the elements, and checking them.
 
 use core::ops::Range;
 use std::collections::HashSet;
@@ -54,8 +54,7 @@ impl<'g, V: View<'g>> WalkBack for Places<'g, V> {
     }
 }
 
-/// Looks at every element; the caller holds the lock. Ends at the first finding behind which the
-/// rest cannot be trusted.
+/// Checks every element; the caller holds the lock. Ends at the first finding after which the rest cannot be trusted.
 pub(crate) fn check<'g, V: View<'g>>(
     root: Root<'g, V>,
     findings: &mut Vec<String>,

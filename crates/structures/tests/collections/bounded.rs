@@ -1,5 +1,4 @@
-//! How much may one operation do? A hash map that grows moves a part of itself at a time, and no
-//! structure needs a second fence.
+//! How much work may one operation do? A hash map grows in small parts, and no structure needs a second fence.
 
 use firn_crash::{Counts, Crash, CrashOptions};
 use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Tx};
@@ -8,8 +7,8 @@ use firn_media::Domain;
 use firn_structures::{HashMap, Map, Queue, StringArray, Vector};
 
 const ENTRIES: u64 = 100_000;
-/// Words that one operation may store: enough for a new array on each level of a directory, each of
-/// which is logged. Moving a hundredth of the entries would store more.
+/// The most words that one operation may store: enough for a new array on each level of a directory, each of which is
+/// logged. Moving a hundredth of the entries would store more.
 const MOST_STORES: u64 = 1500;
 
 fn pool() -> Pool<Crash> {
@@ -17,7 +16,7 @@ fn pool() -> Pool<Crash> {
     Pool::create(crash, &PoolOptions::new("test")).unwrap()
 }
 
-/// Counts what an operation does.
+/// Counts the work of an operation.
 fn counted(pool: &Pool<Crash>, operation: impl FnOnce()) -> Counts {
     pool.medium().reset_counts();
     operation();
@@ -136,14 +135,14 @@ fn an_operation_has_one_fence() {
         ..
     } = fences;
     println!("{fences} fences in {transactions} transactions");
-    // The log has some of its own, when it begins from the front again.
+    // The log adds some fences when it begins from the front again.
     assert!((transactions..transactions + transactions / 20).contains(&fences));
 }
 
-/// Values of a queue in a map, by round: of one length, or of another one each round.
+/// The length of a queue's values in a map, by round: constant, or different in each round.
 type LengthOf = fn(u64) -> usize;
 
-/// A round of a queue: the oldest entries go and as many new ones come, in transactions of a quarter.
+/// A round of a queue: the oldest entries go and as many new ones come, a quarter per transaction.
 fn replace_all(pool: &Pool<Mapped>, round: u64, length_of: LengthOf) {
     const ENTRIES: u64 = 2_000;
     let mut session = pool.session().unwrap();
@@ -177,7 +176,7 @@ fn replace_all(pool: &Pool<Mapped>, round: u64, length_of: LengthOf) {
     }
 }
 
-/// Bytes of the file and of its blocks after so many rounds, each in an open of its own, which ends by `end`.
+/// Bytes of the file and of its blocks after these rounds, each in an open of its own, which `end` ends.
 fn reopened(
     kind: PoolKind,
     rounds: core::ops::Range<u64>,
@@ -204,14 +203,14 @@ fn reopened(
     (file.len(), file.blocks() * 512)
 }
 
-/// What is free in chunks that this open of the pool did not fill itself serves before the file grows.
+/// Free space in chunks that this open of the pool did not fill serves before the file grows.
 #[test]
 fn a_pool_keeps_its_size_however_often_it_is_opened() {
     let lengths: [LengthOf; 2] = [|_| 1_000, |round| 300 + (round as usize * 397) % 2_500];
     let ways: [(PoolKind, fn(Pool<Mapped>)); 3] = [
         (PoolKind::Traced, |pool| pool.close().unwrap()),
         (PoolKind::Explicit, |pool| pool.close().unwrap()),
-        // Its allocation bits are exact after a crash, too.
+        // An explicit pool's allocation bits are exact after a crash, too.
         (PoolKind::Explicit, Pool::abandon),
     ];
     for (case, (kind, end)) in ways.into_iter().enumerate() {
@@ -241,7 +240,7 @@ fn is_refused<T>(outcome: Result<T, Error>) -> bool {
     matches!(outcome, Err(Error::BadRange { .. }))
 }
 
-/// Asserts that a vector takes no index that is not below its length.
+/// Asserts that a vector refuses an index at or above its length.
 fn refuses_index<'t>(mut vector: Vector<'t, Tx<'t, Crash>>, index: u64) -> Result<(), Error> {
     assert_eq!(vector.get(index)?, None);
     assert!(!vector.get_into(index, &mut Vec::new())?);
@@ -256,7 +255,7 @@ fn refuses_index<'t>(mut vector: Vector<'t, Tx<'t, Crash>>, index: u64) -> Resul
     Ok(())
 }
 
-/// Asserts that an array of strings takes no index that is not below its length.
+/// Asserts that an array of strings refuses an index at or above its length.
 fn refuses_place<'t>(mut strings: StringArray<'t, Tx<'t, Crash>>, index: u64) -> Result<(), Error> {
     assert_eq!(strings.get(index)?, None);
     assert!(!strings.get_into(index, &mut Vec::new())?);
@@ -268,7 +267,7 @@ fn refuses_place<'t>(mut strings: StringArray<'t, Tx<'t, Crash>>, index: u64) ->
     Ok(())
 }
 
-/// Positions around the end, around what fits 32 bits, and at the end of what fits 64.
+/// Positions around the end, around the end of 32 bits, and at the end of 64 bits.
 #[test]
 fn positions_and_lengths_at_every_edge_are_refused() {
     let crash = Crash::new(64 << 20, CrashOptions::with_domain(Domain::Adr));

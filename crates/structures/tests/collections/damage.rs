@@ -1,4 +1,4 @@
-//! Does a damaged node lead to an error or a wrong answer, but never to a panic or an endless loop?
+//! Does a damaged node lead only to an error or a wrong answer, but never to a panic or an endless loop?
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ use firn_structures::tree::{Kind, Tree};
 use firn_structures::vector::Placed;
 use firn_structures::{Collection, HashMap, List, Map, Protocol, Queue, StringArray, Vector};
 
-/// Bits of a reference that are an address.
+/// Bits of a reference that hold the address.
 const ADDRESS_MASK: u64 = (1 << 48) - 16;
-/// Words looked at from the start of an object.
+/// Words that are read from the start of an object.
 const WORDS: u64 = 40;
 const ROUNDS: u64 = 12_000;
 
-/// A structure's root object, and the id that references in its pool begin with.
+/// A structure's root object, and the bits with which references in its pool begin.
 #[derive(Clone, Copy)]
 struct Root {
     at: u64,
@@ -40,8 +40,8 @@ impl Root {
     }
 }
 
-/// Addresses of words that belong to a structure: all that is found by following what looks like a
-/// reference, from its root object on.
+/// Addresses of words that belong to a structure: everything that is found from its root object by following words that
+/// look like references.
 fn words_of(pool: &Pool<Mapped>, root: Root) -> Vec<u64> {
     let Root { at, id } = root;
     let (mut objects, mut seen) = (vec![at], HashSet::from([at]));
@@ -87,7 +87,7 @@ fn damage(random: &mut Random, words: &[u64], old: u64, other: u64) -> u64 {
         2 => random.next(),
         3 => old ^ 1 << random.below(64),
         4 => random.below(64),
-        // Another word of the structure: most are references, to a sound object of another kind.
+        // Another word of the structure: most are references to a sound object of another kind.
         5 | 6 => other,
         _ => old & !ADDRESS_MASK | any & ADDRESS_MASK,
     }
@@ -196,7 +196,7 @@ fn use_tree<K: Kind>(session: &mut Session<Mapped>, random: &mut Random) -> Resu
     })
 }
 
-/// An even one.
+/// An even number.
 fn number_key(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c16)
 }
@@ -334,8 +334,7 @@ fn bombard(
     assert!(refused > 0);
 }
 
-/// Makes a structure that holds so many, bombards it while it is used, and looks at what is there when
-/// everything is repaired.
+/// Makes a structure with this many elements, bombards it while it is used, and checks it after the repair.
 fn damaged<P: Protocol>(
     len: u64,
     make: impl Fn(Tx<'_, Mapped>) -> Result<(), Error>,
@@ -432,7 +431,7 @@ fn a_damaged_inline_tree_is_an_error() {
     a_damaged_tree_is_an_error::<Inline>();
 }
 
-/// Comparisons take whole words: with something behind its key an entry is found by no search.
+/// Comparisons take whole words: an entry with nonzero padding behind its key is found by no search.
 #[test]
 fn what_follows_a_key_is_looked_at() {
     const KEY: [u8; 2] = [0, 9];

@@ -1,4 +1,4 @@
-//! Does the entry of a key do what the standard library's does?
+//! Does the entry of a key behave like the standard library's?
 
 use std::collections::BTreeMap;
 use std::collections::btree_map;
@@ -13,14 +13,14 @@ use firn_structures::{AvlTree, HashMap, InlineTree, Map, RedBlackTree};
 type Model = BTreeMap<u64, Vec<u8>>;
 
 const STEPS: usize = 1000;
-/// Keys are few, so that many are there.
+/// The keys are few, so that many of them exist.
 const KEYS: u64 = 60;
 
 fn value(random: &mut Random) -> Vec<u8> {
     vec![random.next() as u8; random.below(40) as usize]
 }
 
-/// Does one thing with an entry and with the model's.
+/// Does one operation on an entry and on the model's.
 fn compare<P: Keyed>(
     entry: Entry<'_, '_, '_, Mapped, P>,
     model: btree_map::Entry<'_, u64, Vec<u8>>,
@@ -66,7 +66,7 @@ fn compare<P: Keyed>(
     Ok(())
 }
 
-/// The test of a collection; `$key` makes its keys of numbers.
+/// The test of a collection; `$key` makes its keys from numbers.
 macro_rules! entries {
     ($test:ident, $collection:ident, $key:expr) => {
         #[test]
@@ -112,7 +112,7 @@ entries!(of_an_avl_tree, AvlTree, number);
 entries!(of_a_red_black_tree, RedBlackTree, number);
 entries!(of_an_inline_tree, InlineTree, number);
 
-/// Keys of which each begins with all before it.
+/// Keys each of which begins with all earlier ones.
 fn bytes(key: &u64) -> &'static [u8] {
     static BYTES: [u8; KEYS as usize] = [7; KEYS as usize];
     &BYTES[..*key as usize]

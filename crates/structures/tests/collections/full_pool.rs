@@ -10,19 +10,19 @@ const KINDS: [PoolKind; 2] = [PoolKind::Traced, PoolKind::Explicit];
 type Each = for<'t> fn(Tx<'t, Mapped>, u64) -> Result<(), Error>;
 type Whole = for<'t> fn(Tx<'t, Mapped>) -> Result<(), Error>;
 
-/// A structure: how it is made, how an entry comes, how it goes, and what is there.
+/// A structure: making it, inserting and removing an entry, and checking it.
 struct Part {
     name: &'static str,
     create: Whole,
     insert: Each,
-    /// Takes the entry away, which may not be there.
+    /// Removes the entry, which may not exist.
     remove: Each,
-    /// What is wrong, and how many entries there are.
+    /// Its defects, and its number of entries.
     look: for<'g> fn(Reading<'g, Mapped>) -> Result<(Vec<String>, u64), Error>,
     clear: Whole,
 }
 
-/// A structure under its own name. `insert` and `remove` are given it and a number.
+/// A structure under its own name. `insert` and `remove` get the structure and a number.
 macro_rules! part {
     ($type:ident, |$it:ident, $n:ident| $insert:expr, $remove:expr) => {
         Part {
@@ -47,13 +47,13 @@ macro_rules! part {
     };
 }
 
-/// Keys that come in no order.
+/// Keys in no order.
 fn mixed(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Fills a pool with `parts`, of which each gets one entry a transaction, until so many transactions were
-/// refused something, and removes the entries again. Returns the pool then.
+/// Fills a pool with `parts`, each of which gets one entry per transaction, until this many transactions were refused
+/// something, and removes the entries again. Returns the pool.
 fn crowd((kind, max_bytes): (PoolKind, u64), parts: &[Part], refusals: u64) -> Pool<Mapped> {
     let pool = limited_pool(kind, max_bytes);
     let mut session = pool.session().unwrap();
@@ -64,7 +64,7 @@ fn crowd((kind, max_bytes): (PoolKind, u64), parts: &[Part], refusals: u64) -> P
     while refused < refusals {
         number += 1;
         let outcome = session.transaction(|tx| {
-            // Errors are swallowed: what failed must have changed nothing.
+            // Errors are ignored: a failed operation must have changed nothing.
             let each = parts.iter().map(|part| (part.insert)(tx, number).is_ok());
             Ok::<_, Error>(each.collect::<Vec<_>>())
         });
@@ -78,7 +78,7 @@ fn crowd((kind, max_bytes): (PoolKind, u64), parts: &[Part], refusals: u64) -> P
     assert!(findings.is_empty(), "{findings:?}");
     assert_eq!(pool.trace().unwrap().reclaimed, 0);
     assert_holds(&mut session, parts, &done);
-    // One by one: the log of a larger transaction may need room.
+    // One by one, because the log of a larger transaction may need room.
     for n in 1..=number {
         session
             .transaction(|tx| parts.iter().try_for_each(|part| (part.remove)(tx, n)))
@@ -89,7 +89,7 @@ fn crowd((kind, max_bytes): (PoolKind, u64), parts: &[Part], refusals: u64) -> P
     pool
 }
 
-/// Asserts that each of the structures is sound and holds so many entries.
+/// Asserts that each of the structures is sound and has its number of entries.
 fn assert_holds(session: &mut Session<Mapped>, parts: &[Part], lens: &[u64]) {
     for (part, &len) in parts.iter().zip(lens) {
         let (findings, found) = session.read(|view| (part.look)(view)).unwrap();
@@ -98,7 +98,7 @@ fn assert_holds(session: &mut Session<Mapped>, parts: &[Part], lens: &[u64]) {
     }
 }
 
-/// Long ones fill the pool; of the short ones, of several classes, some fit in when a node does not.
+/// Long names fill the pool; short ones, of several classes, may still fit when a node does not.
 fn name(number: u64) -> Vec<u8> {
     let mixed = number.wrapping_mul(7919) % 1_000_003;
     let width = match number % 3 {
@@ -126,7 +126,7 @@ fn an_insert_without_room_changes_nothing() {
 
 #[test]
 fn an_insert_in_a_tree_without_room_changes_nothing() {
-    /// Of every length that a leaf has room for.
+    /// Values of every length that fits a leaf.
     fn value(number: u64) -> Vec<u8> {
         vec![1; number as usize % 128]
     }
@@ -156,7 +156,7 @@ fn an_insert_in_a_tree_without_room_changes_nothing() {
 
 #[test]
 fn tables_stay_sound_without_room_and_can_be_emptied() {
-    /// Of several classes, so that some fit in when an array or a bucket does not.
+    /// Values of several classes, some of which still fit when an array or a bucket does not.
     fn bytes(number: u64) -> Vec<u8> {
         let len = match number % 3 {
             0 => 900,
@@ -189,7 +189,7 @@ fn tables_stay_sound_without_room_and_can_be_emptied() {
 
 const VALUE: [u8; 24] = [7; 24];
 
-/// Asserts that it is so.
+/// Asserts that this holds.
 fn holds(is_so: bool) -> Result<(), Error> {
     assert!(is_so);
     Ok(())
@@ -231,7 +231,7 @@ fn structures() -> [Part; 8] {
     ]
 }
 
-/// Inserts until nothing fits, many entries a transaction and then ever fewer. How many it has then.
+/// Inserts until nothing fits, many entries per transaction and then ever fewer. Returns the number of entries.
 fn fill(session: &mut Session<Mapped>, of: &Part) -> u64 {
     let (mut entries, mut together) = (0, 1_000);
     while together > 0 {
@@ -246,7 +246,7 @@ fn fill(session: &mut Session<Mapped>, of: &Part) -> u64 {
     entries
 }
 
-/// Entry by entry, so that what each removal stores and frees is in the one log.
+/// Entry by entry, all in one transaction, so that the stores and frees of each removal share one log.
 #[test]
 fn a_full_pool_is_emptied_in_one_transaction() {
     for kind in KINDS {

@@ -18,7 +18,7 @@ enum Step {
     PopFront,
     PopBack,
     Remove(u64),
-    /// At the first element with the key, or beside all: insert behind, in front, replace.
+    /// At the first element with the key, or beside all: insert behind it, before it, or replace it.
     After(u64, usize),
     Before(u64, usize),
     Set(u64, usize),

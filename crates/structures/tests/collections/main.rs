@@ -1,4 +1,4 @@
-//! Do the collections do what the standard library's do, on threads, in full pools and where a pool is damaged?
+//! Do the collections behave like the standard library's, also with threads, in full pools and in damaged ones?
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -7,7 +7,7 @@ use firn_heap::{Error, Pool, PoolKind, PoolOptions, Session, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_structures::{List, Map};
 
-/// Kinds of keys: how many bytes they have in common matters.
+/// Kinds of keys, which differ in the length of their common prefix.
 fn key(kind: u64, number: u64) -> Vec<u8> {
     match kind {
         0 => number.to_be_bytes().to_vec(),
@@ -94,7 +94,7 @@ fn soak(kind: u64, steps: u64, space: u64) {
     assert_no_leak(&pool, 1);
 }
 
-/// The heap's own checker is content, and every object is reachable; `objects` are left, if not 0.
+/// Asserts that the heap's checker finds nothing, and every object is reachable; `objects` remain, if not 0.
 fn assert_no_leak(pool: &Pool<Mapped>, objects: u64) {
     let findings = pool.check().unwrap();
     assert!(findings.is_empty(), "{findings:?}");

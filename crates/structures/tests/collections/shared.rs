@@ -1,7 +1,7 @@
 //! Do two writers, a reader and a collector in one structure see each other's transactions whole?
 //!
-//! A transaction gives both partners of some pairs one value, or takes it from both; some give up at the
-//! end. Each writer has pairs of its own, so what must be left is known.
+//! A transaction gives both partners of some pairs one value, or removes it from both; some are aborted at the end.
+//! Each writer has pairs of its own, so the final content is known.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,31 +16,31 @@ use firn_structures::red_black::RedBlack;
 use firn_structures::tree::{Kind, Tree};
 use firn_structures::{HashMap, Map, Queue, StringArray, Vector};
 
-/// Pairs, of which each writer has every second one.
+/// Pairs, half of which belong to each writer.
 const PAIRS: u64 = 400;
 const WRITERS: u64 = 2;
-/// Transactions of a writer, at least: they go on until something was collected.
+/// Minimum number of transactions of a writer: it continues until something was collected.
 const TRANSACTIONS: u64 = 6_000;
-/// Passes of the reader at least, however soon the writers are done.
+/// Minimum number of the reader's passes, however soon the writers are done.
 const PASSES: u64 = 3;
-/// Words of the longest value: more a tree with inline values does not take.
+/// Words of the longest value: the most that a tree with inline values takes.
 const MOST_WORDS: u64 = 16;
 
 /// A structure under the root name `it`, in which pairs have values.
 trait Shared {
     fn create(tx: Tx<'_, Mapped>) -> Result<(), Error>;
 
-    /// Gives one of the places a value, or takes it away.
+    /// Gives a place a value, or removes it.
     fn set(tx: Tx<'_, Mapped>, place: u64, value: Option<&[u8]>) -> Result<(), Error>;
 
     /// The values of all places, read under one lock.
     fn all<'g, V: View<'g>>(view: V) -> Vec<Option<Vec<u8>>>;
 
-    /// What the structure's own check finds.
+    /// The findings of the structure's own check.
     fn check<'g, V: View<'g>>(view: V) -> Vec<String>;
 }
 
-/// The places of a pair: far from each other.
+/// The places of a pair, far from each other.
 fn places(pair: u64) -> [u64; 2] {
     [pair, PAIRS + pair]
 }
@@ -51,7 +51,7 @@ fn bytes(value: u64) -> Vec<u8> {
         .repeat(1 + (value % MOST_WORDS) as usize)
 }
 
-/// A collector that always has something to do.
+/// A collector that always finds work.
 fn eager() -> CollectorOptions {
     CollectorOptions {
         trigger: 1.01,
@@ -65,7 +65,7 @@ fn eager() -> CollectorOptions {
     }
 }
 
-/// Runs one writer's transactions and says what its pairs hold then.
+/// Runs one writer's transactions and returns the final values of its pairs.
 fn write<S: Shared>(pool: &Pool<Mapped>, writer: u64) -> Vec<Option<u64>> {
     let mut session = pool.session().unwrap();
     let mut random = Random(11 + writer);
@@ -98,7 +98,7 @@ fn write<S: Shared>(pool: &Pool<Mapped>, writer: u64) -> Vec<Option<u64>> {
     model
 }
 
-/// One of those at work, who leaves by a panic too.
+/// Counts a working thread, which may also leave by a panic.
 struct Leaves<'w>(&'w AtomicU64);
 
 impl Drop for Leaves<'_> {
@@ -151,7 +151,7 @@ fn share<S: Shared>() {
 
 struct OfTree<K>(PhantomData<K>);
 
-/// Neighbours in number are far from each other in order.
+/// Keys of neighbouring numbers are far from each other in order.
 fn tree_key(place: u64) -> u64 {
     place.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -247,7 +247,7 @@ impl Shared for OfStrings {
     }
 }
 
-/// A vector, in which no value is no bytes. It grows while a value is set, and shrinks again.
+/// A vector in which empty bytes stand for no value. It grows while a value is set, and shrinks again.
 struct OfVector;
 
 impl Shared for OfVector {
@@ -311,10 +311,10 @@ fn a_vector_is_shared() {
     share::<OfVector>();
 }
 
-/// Messages of each thread that pushes.
+/// Messages of each pushing thread.
 const MESSAGES: u64 = 1_500;
 
-/// Pushes every message of a writer, twice in a transaction.
+/// Pushes every message of a writer, two per transaction.
 fn push(pool: &Pool<Mapped>, writer: u64) {
     let mut session = pool.session().unwrap();
     for message in 0..MESSAGES {
@@ -329,7 +329,7 @@ fn push(pool: &Pool<Mapped>, writer: u64) {
     }
 }
 
-/// Pops two messages in a transaction until none are `left`. Returns their numbers.
+/// Pops two messages per transaction until none are `left`. Returns their numbers.
 fn pop(pool: &Pool<Mapped>, left: &AtomicU64) -> Vec<u64> {
     let mut session = pool.session().unwrap();
     let mut popped = Vec::new();
@@ -350,7 +350,7 @@ fn pop(pool: &Pool<Mapped>, left: &AtomicU64) -> Vec<u64> {
     popped
 }
 
-/// Looks at the queue until no messages are `left`.
+/// Checks the queue until no messages are `left`.
 fn look(pool: &Pool<Mapped>, left: &AtomicU64) {
     let mut session = pool.session().unwrap();
     while left.load(Ordering::Acquire) > 0 {
@@ -364,7 +364,7 @@ fn look(pool: &Pool<Mapped>, left: &AtomicU64) {
     }
 }
 
-/// Two that push, two that pop, one that looks: messages are pushed and popped two at a time.
+/// Two threads push, two pop, one checks: messages are pushed and popped in twos.
 #[test]
 fn a_queue_is_shared() {
     let pool = pool();
@@ -382,7 +382,7 @@ fn a_queue_is_shared() {
         poppers.map(|popper| popper.join().unwrap()).into()
     });
     collector.stop().unwrap();
-    // Each message once, and those of one writer, of what one thread got, in the order of pushing.
+    // Each message comes once, and a popping thread gets one writer's messages in the order of pushing.
     for popped in &popped {
         for writer in 0..WRITERS {
             let of: Vec<_> = popped.iter().filter(|n| *n % WRITERS == writer).collect();

@@ -1,5 +1,5 @@
-//! Do the hash map, the vector, the queue and the array of strings equal the standard library's, in
-//! aborted transactions, through reopening, and while a collection moves them?
+//! Do the hash map, the vector, the queue and the array of strings equal the standard library's, through aborted
+//! transactions, reopening, and collections that move them?
 
 use std::collections::{self, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -11,7 +11,7 @@ use firn_mapped::Mapped;
 use firn_structures::hash::Position;
 use firn_structures::{HashMap, Queue, StringArray, Vector};
 
-/// More keys than are there at a time, so that most inserts are of new ones.
+/// More keys than exist at a time, so that most inserts are of new ones.
 const KEYS: u64 = 20_000;
 
 struct OfHash;
@@ -26,7 +26,7 @@ fn key(number: u64) -> Vec<u8> {
 }
 
 impl Subject for OfHash {
-    /// With a hasher that is the same each time.
+    /// With a hasher that is the same in each run.
     type Model = collections::HashMap<Vec<u8>, Vec<u8>, BuildHasherDefault<DefaultHasher>>;
 
     fn create(tx: Tx<'_, Mapped>) -> Result<(), Error> {
@@ -102,7 +102,7 @@ impl Subject for OfHash {
     }
 }
 
-/// The entries of a map, a few at a time: between the pieces nothing is kept but a position.
+/// The entries of a map, a few at a time: between the pieces only a position is kept.
 fn piecewise<'g, V: View<'g>>(map: &HashMap<'g, V>) -> <OfHash as Subject>::Model {
     const PIECE: usize = 5;
     let mut content = <OfHash as Subject>::empty();
@@ -255,7 +255,7 @@ impl Subject for OfQueue {
     }
 }
 
-/// Strings of the array: more than the collector moves in one object would be too slow to compare.
+/// Strings of the array. An array too large for the collector to move would be too slow to compare.
 const STRINGS: u64 = 600;
 
 struct OfStrings;
@@ -306,7 +306,7 @@ impl Subject for OfStrings {
         assert_eq!(array.check().unwrap(), Vec::<String>::new());
         let reader = array.read().unwrap();
         let content: Self::Model = reader.iter().map(Result::unwrap).collect();
-        // Every third one, from the back and from behind it.
+        // Every third index, backwards from behind the end.
         let indices: Vec<u64> = (0..content.len() as u64 + 9).rev().step_by(3).collect();
         let mut found = Vec::new();
         let each = |place: usize, string: Option<&[u8]>| {
@@ -342,7 +342,7 @@ fn an_array_of_strings_equals_an_array() {
     model::run::<OfStrings>(34, 600, |_, _| {});
 }
 
-/// Past the point where a table has three levels, and back.
+/// Past the length at which a table has three levels, and back.
 #[test]
 fn a_long_vector_gives_its_arrays_back() {
     const LEN: u64 = 70_000;

@@ -1,4 +1,4 @@
-//! Does a reader see whole transactions only, while a writer works?
+//! Does a reader see only whole transactions while a writer works?
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ fn key(number: u64, is_partner: bool) -> Vec<u8> {
     [&[u8::from(is_partner)][..], &number.to_be_bytes()].concat()
 }
 
-/// Each transaction changes a key and its partner: both are there, with one value, or neither.
+/// Each transaction changes a key and its partner: both exist with one value, or neither.
 fn write(pool: &Pool<Mapped>) {
     let mut session = pool.session().unwrap();
     let mut random = Random(5);
@@ -72,7 +72,7 @@ fn a_scan_beside_a_writer() {
         while !done.load(Ordering::Acquire) || passes < 2 {
             passes += 1;
             session.read(|view| assert_pairs(view));
-            // In steps: in order, and nothing that was never there.
+            // In steps: in order, and nothing that never existed.
             let mut scan = Scan::of_root("map").prefix(&[1]);
             let mut last = Vec::new();
             while let Some((key, value)) = scan.next(&mut session).unwrap() {

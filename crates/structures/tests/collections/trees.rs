@@ -1,5 +1,5 @@
-//! Does each tree equal a plain map, through aborts, nested parts that fail, reopening and
-//! collections between and within its operations? What does a change cost?
+//! Does each tree equal a plain map, through aborts, nested parts that fail, reopening and collections between and
+//! within its operations? How much does a change cost?
 
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
@@ -45,8 +45,8 @@ fn value(random: &mut Random) -> Vec<u8> {
 /// A tree of a kind.
 struct OfTree<K>(PhantomData<K>);
 
-/// Below which number keys are made, and how many of ten steps remove one: the tree grows, shrinks, grows
-/// in a small space, is emptied.
+/// The bound of the keys, and how many of ten steps remove one: the tree grows, shrinks, grows within a small range, is
+/// emptied.
 fn mix(phase: Phase) -> (u64, u64) {
     [(1 << 13, 1), (1 << 13, 9), (1 << 8, 3), (1 << 8, 9)][phase.0 as usize]
 }
@@ -95,7 +95,7 @@ impl<K: Kind> Subject for OfTree<K> {
             _ => {
                 let there = tree.update(key, |old| {
                     assert_eq!(old, model.get(&key).map(Vec::as_slice));
-                    // An entry that has the new length goes.
+                    // An entry that already has the new length is removed.
                     (old.map(<[u8]>::len) != Some(new.len())).then(|| new.clone())
                 })?;
                 let old = model.remove(&key);
@@ -134,7 +134,7 @@ impl<K: Kind> Subject for OfTree<K> {
     ) {
         let tree = Tree::<_, K>::open(view, "it").unwrap();
         let (reader, (space, _)) = (tree.read().unwrap(), mix(phase));
-        // Some keys more than once, some not there, in no order.
+        // Some keys more than once, some absent, in no order.
         let keys: Vec<u64> = (0..random.below(60)).map(|_| key(random, space)).collect();
         let mut found = Vec::new();
         reader
@@ -155,7 +155,7 @@ impl<K: Kind> Subject for OfTree<K> {
     }
 }
 
-/// Bounds of some kind at these keys: from both ends, in turns that are not regular.
+/// Compares a range with bounds of some kind at these keys, iterating from both ends in irregular turns.
 fn same_range<'g, V: View<'g>, K: Kind>(
     reader: &Reader<'_, 'g, V, K>,
     model: &Model,
@@ -180,7 +180,7 @@ fn same_range<'g, V: View<'g>, K: Kind>(
     assert!(found.next().is_none() && found.next_back().is_none());
 }
 
-/// Runs in a pool of each kind, and clears the tree at the end.
+/// Runs the test in a pool of each kind, and clears the tree at the end.
 fn equals_a_plain_map<K: Kind>() {
     model::run::<OfTree<K>>(11, ROUNDS, |pool, session| {
         session
@@ -190,7 +190,7 @@ fn equals_a_plain_map<K: Kind>() {
     });
 }
 
-/// In ascending, descending and scrambled order, to the last one.
+/// In ascending, descending and scrambled order, down to the last entry.
 fn fills_and_empties<K: Kind>() {
     let pool = crate::support::pool();
     let mut session = pool.session().unwrap();
@@ -224,7 +224,7 @@ fn fills_and_empties<K: Kind>() {
     assert_eq!(pool.trace().unwrap().objects, 1);
 }
 
-/// Fences of a change in steady state.
+/// The fences of a change in steady state.
 fn a_change_costs_one_fence<K: Kind>() {
     let options = CrashOptions {
         domain: Domain::Adr,

@@ -1,4 +1,4 @@
-//! What golden pools hold, how it came there, and how it is described.
+//! The content of golden pools, how it is made, and how it is described.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use firn_structures::{HashMap, List, Map, StringArray, Vector};
 use firn_units::VirtAddr;
 use xxhash_rust::xxh3::Xxh3;
 
-/// An object with a reference to its like and one to bytes.
+/// An object with a reference to its own type and one to bytes.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Note", version = 1)]
@@ -21,7 +21,7 @@ pub struct Note {
     pub number: u64,
 }
 
-/// Pages of version 2: those of version 1 were turned into them, in their places.
+/// Pages of version 2, converted from version 1 in place.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Page", version = 2)]
@@ -30,7 +30,7 @@ pub struct Page {
     pub twice: u64,
 }
 
-/// Objects of which a migration turns some, before it is interrupted.
+/// Objects some of which a migration converts before it is interrupted.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Thing", version = 1)]
@@ -39,7 +39,7 @@ pub struct ThingV1 {
     pub number: u64,
 }
 
-/// What they become: too large for their places.
+/// Their new version, which does not fit into the old places.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Thing", version = 2)]
@@ -64,7 +64,7 @@ pub const THINGS: usize = 200;
 pub const PAIRS: u64 = 192;
 pub const BUFFER: u64 = 9_000;
 
-/// The name of the type of raw objects with pairs, and of their root: as in pools of libpmemobj's programs.
+/// The name of the type of raw objects with pairs, and of their root, as in pools of libpmemobj's programs.
 pub const PAIRED: &str = "pmemobj object";
 pub const PAIRED_ROOT: &str = "pmemobj root";
 /// The roots of raw objects in a traced pool.
@@ -79,7 +79,7 @@ pub fn options(kind: PoolKind, log: LogKind) -> PoolOptions {
     }
 }
 
-/// Bytes that follow from a number.
+/// Bytes that are determined by a number.
 pub fn bytes_of(number: u64, len: usize) -> Vec<u8> {
     let mut text = format!("<{number}>");
     while text.len() < len {
@@ -97,8 +97,8 @@ pub fn key_of(number: u64) -> Vec<u8> {
     format!("key {number:05}").into_bytes()
 }
 
-/// Transaction `number` of a writer with a redo log: entries come and go, a note gets another text, numbers
-/// of notes that nobody else changes count on, and some are larger than a slot of a lane.
+/// Transaction `number` of a writer with a redo log: entries come and go, a note gets another text, numbers of notes
+/// that no other writer changes are incremented, and some transactions are larger than a slot of a lane.
 pub fn write<M: Medium>(session: &mut Session<M>, writer: u64, number: u64) -> Result<(), Error> {
     session.transaction(|tx| {
         let stamp = 10_000 * (writer + 1) + number;
@@ -160,8 +160,8 @@ pub fn table<M: Medium>(view: Reading<'_, M>) -> Result<VirtAddr, Error> {
     })
 }
 
-/// Transaction `number` of a writer with an undo log: a buffer is stamped in many batches, those of some
-/// transactions longer than a lane; an object comes, another goes, where the pool knows which live.
+/// Transaction `number` of a writer with an undo log: a buffer is stamped in many batches, which in some transactions
+/// take more than a lane. One object comes and another goes, in pools that know which live.
 pub fn write_raw<M: Medium>(
     pool: &Pool<M>,
     session: &mut Session<M>,
@@ -184,7 +184,7 @@ pub fn write_raw<M: Medium>(
             }
         };
         let buffer = tx.resolve(buffer);
-        // Each writer has its part.
+        // Each writer has its own part.
         let half = buffer + writer * (BUFFER / 2) * 8;
         let batches = if number % 2 == 1 { 9 } else { 2 };
         for batch in 0..batches {
@@ -363,7 +363,7 @@ fn described_pairs<M: Medium>(pool: &Pool<M>, session: &mut Session<M>) -> Resul
         let mut content = vec![0; len as usize];
         medium.load_bytes(at, &mut content);
         if place > 0 {
-            // It refers to itself, wherever it lies now.
+            // It refers to itself, wherever it is now.
             let own = u64::from_le_bytes(content[16..24].try_into().unwrap());
             assert_eq!(
                 guard.resolve_to_read(VirtAddr(own)),

@@ -1,9 +1,10 @@
-//! Do pools of earlier versions of the format go on living: is what was committed there, and nothing else, are
-//! they sound, and can they be used from there on?
+//! Do pools of earlier versions of the format live on: is exactly the committed content there, are they sound, and can
+//! they be used further?
 //!
-//! `pools` has files as each version left them, compressed, with descriptions of what they hold: `examples/golden_pools` and
-//! `pmemobj.c` say how. Version 1 was written by commit 1b0ce51, version 2 by the first commit that has its files. Whoever
-//! changes the format (`crates/format/tests/bytes.rs` tells) raises its number, and adds pools of that version.
+//! `pools` has files as each version left them, compressed, with descriptions of their content; `examples/golden_pools`
+//! and `pmemobj.c` show how they are made. Version 1 was written by commit 1b0ce51, version 2 by the first commit that
+//! has its files. A change of the format (`crates/format/tests/bytes.rs` detects it) must raise its number, and add
+//! pools of that version.
 
 mod content;
 mod other_versions;
@@ -26,17 +27,17 @@ use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{LogKind, OpenError, Pool, PoolKind, TypeDescriptor};
 use firn_mapped::{Mapped, MappedOptions};
 
-/// Every version that there was.
+/// Every version so far.
 const VERSIONS: RangeInclusive<u32> = OLDEST_FORMAT_VERSION..=FORMAT_VERSION;
 
-/// A golden pool in a file of its own, which is gone when the test ends.
+/// A golden pool in a file of its own, which is deleted when the test ends.
 struct Golden {
     path: PathBuf,
     description: String,
     _only: MutexGuard<'static, ()>,
 }
 
-/// Golden pools come from simulated memory of one seed, so they have one id, and are open one at a time.
+/// Golden pools come from simulated memory of one seed, so they share one id, and only one is open at a time.
 static ONLY: Mutex<()> = Mutex::new(());
 
 impl Golden {
@@ -50,7 +51,7 @@ impl Golden {
             .read_to_end(&mut packed)
             .unwrap();
         let (len, runs) = sparse::unpack(&packed).expect("a packed file");
-        // Several tests have the same pool, each for itself.
+        // Several tests use one pool, each in a file of its own.
         static UNPACKED: AtomicUsize = AtomicUsize::new(0);
         let number = UNPACKED.fetch_add(1, Ordering::Relaxed);
         let process = std::process::id();
@@ -90,7 +91,7 @@ impl Golden {
         self.superblocks().map(|copy| copy.map(|copy| copy.version))
     }
 
-    /// What the description says that the pool holds, without which transactions these are.
+    /// The pool's content according to the description, without the list of transactions.
     fn content(&self) -> &str {
         match self.description.strip_prefix("transactions: ") {
             Some(rest) => rest.split_once('\n').unwrap().1,
@@ -105,7 +106,7 @@ impl Drop for Golden {
     }
 }
 
-/// How a pool was left.
+/// The state in which a pool was left.
 #[derive(Clone, Copy, PartialEq)]
 enum Left {
     Closed,
@@ -127,7 +128,7 @@ fn everything() -> CollectOptions {
     }
 }
 
-/// Opens golden pools of all versions, wants what they held, and goes on with them through all that a pool is used for.
+/// Opens golden pools of all versions, checks their content, and then uses them in every way.
 fn live_on(name: &str, kind: PoolKind, log: LogKind, left: Left) {
     for version in VERSIONS {
         lives_on(version, name, kind, log, left);
@@ -143,7 +144,7 @@ fn lives_on(version: u32, name: &str, kind: PoolKind, log: LogKind, left: Left) 
         let only = Mapped::open_read_only(&golden.path, &MappedOptions::default()).unwrap();
         let only = Pool::open_read_only(only, "golden").unwrap();
         assert_sound(&only, "read only");
-        // Places of raw objects are for who may store.
+        // Places of raw objects are only for openers that may store.
         let described = describe(&only, false).unwrap();
         assert!(golden.content().starts_with(&described), "{described}");
         drop(only);
@@ -165,7 +166,7 @@ fn lives_on(version: u32, name: &str, kind: PoolKind, log: LogKind, left: Left) 
     goes_on(&golden, pool, kind, log);
 }
 
-/// Transactions, a collection, a close, each followed by a look at everything; then the things migrate.
+/// Transactions, a collection, a close, each followed by a check of everything; then the things migrate.
 fn goes_on(golden: &Golden, pool: Pool<Mapped>, kind: PoolKind, log: LogKind) {
     let raw = log == LogKind::Undo;
     let mut session = pool.session().unwrap();
@@ -281,7 +282,7 @@ fn a_traced_pool_with_an_undo_log_lives_on() {
     }
 }
 
-/// Which ends a cycle by other rules: pairs of words would lead to where objects were.
+/// The other log ends a cycle by other rules: pairs of words would still name the old places.
 #[test]
 fn a_pool_with_an_open_cycle_is_not_opened_with_another_log() {
     for (name, kind, other) in [

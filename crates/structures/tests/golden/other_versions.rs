@@ -1,11 +1,11 @@
-//! Programs whose types are not those of the pools.
+//! Programs whose types differ from those of the pools.
 
 use firn_heap::{Bytes, Error, LogKind, Pool, PoolKind, Ref, Refs, Stored, View};
 use firn_mapped::{Mapped, MappedOptions};
 
 use crate::Golden;
 
-/// With its fields in another order, and no other version.
+/// With its fields in another order, but without another version.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Note", version = 1)]
@@ -15,7 +15,7 @@ struct Note {
     number: u64,
 }
 
-/// From which pages were migrated before.
+/// The type from which pages were migrated before.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Page", version = 1)]
@@ -23,14 +23,14 @@ struct PageV1 {
     number: u64,
 }
 
-/// A type that the pools do not know, which leads to notes.
+/// A type that the pools do not know, which refers to notes.
 #[derive(Stored)]
 #[repr(C)]
 struct Shelf {
     notes: Ref<Refs<Note>>,
 }
 
-/// That name, and notes as they are.
+/// Under that name, with correct notes.
 #[derive(Stored)]
 #[repr(C)]
 #[firn(name = "Shelf")]
@@ -67,7 +67,7 @@ fn a_pool_of_version_1_refuses_types_that_are_not_its_own() {
         drop(only);
         let pool = golden.open(kind, LogKind::Redo);
         assert_refused(&pool);
-        // Nothing came of what was refused.
+        // The refused registration has left nothing.
         pool.register::<RightShelf>().unwrap();
         pool.close().unwrap();
     }

@@ -1,4 +1,4 @@
-//! What the pools of `pmemobj.c` hold.
+//! The content of the pools of `pmemobj.c`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,16 +8,16 @@ use firn_mapped::Mapped;
 use firn_media::Memory;
 use firn_units::VirtAddr;
 
-/// Where in the root object its fields lie: the first item, the buffer, another item, the count.
+/// Offsets of the root object's fields: the first item, the buffer, another item, the count.
 const HEAD: u64 = 0;
 const BUFFER: u64 = 16;
 const EXTRA: u64 = 32;
 const COUNT: u64 = 48;
-/// Where in an item its number and its text lie, and how long that is; in front is the next item.
+/// Offsets of an item's number and text, and the text's length; the next item comes first.
 const NUMBER: u64 = 16;
 const TEXT: u64 = 24;
 const TEXT_BYTES: usize = 48;
-/// From an object to what the program has of it: its header and the number of its type lie in front.
+/// From an object to the program's part of it: its header and the number of its type come first.
 const DATA: u64 = 16;
 
 fn root(guard: &RawGuard<'_, Mapped>) -> VirtAddr {
@@ -25,7 +25,7 @@ fn root(guard: &RawGuard<'_, Mapped>) -> VirtAddr {
     root.unwrap().expect("a root object").address() + DATA
 }
 
-/// Where the object that the pair of words at `at` names lies now.
+/// The current address of the object that the pair of words at `at` names.
 fn follow(pool: &Pool<Mapped>, guard: &RawGuard<'_, Mapped>, at: VirtAddr) -> Option<VirtAddr> {
     let pair = [0, 8].map(|i| pool.medium().load_u64(at + i));
     if pair[0] == 0 {
@@ -98,7 +98,7 @@ pub fn describe(pool: &Pool<Mapped>) -> String {
     out
 }
 
-/// Turns the list around in one transaction.
+/// Reverses the list in one transaction.
 pub fn reverse(pool: &Pool<Mapped>) {
     let id = pool.pair_id();
     let mut session = pool.session().unwrap();

@@ -1,9 +1,9 @@
-//! Files of pools with their holes: the length, then runs of frames that have blocks (first frame, how many, their
+//! Files of pools with their holes: the length, then the runs of frames that have blocks (first frame, how many, their
 //! content).
 
 use firn_units::FRAME_BYTES;
 
-/// A file of `len` bytes of which these frames have blocks, ascending.
+/// A file of `len` bytes in which these frames, ascending, have blocks.
 #[allow(dead_code, reason = "the generator packs, the tests unpack")]
 pub fn pack(len: u64, frames: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let mut packed = len.to_le_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! What the tests share: pools, and a generator of numbers.
+//! Common parts of the tests: pools, and a generator of numbers.
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod model;
@@ -16,7 +16,7 @@ pub fn pool() -> Pool<Mapped> {
     Pool::create(medium, &PoolOptions::new("test")).unwrap()
 }
 
-/// An anonymous pool of a kind, which has room for so many bytes.
+/// An anonymous pool of a kind, with room for this many bytes.
 pub fn limited_pool(kind: PoolKind, max_bytes: u64) -> Pool<Mapped> {
     let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
     let options = PoolOptions {
@@ -43,7 +43,7 @@ impl Random {
     }
 }
 
-/// Bytes that differ from each other, most of them few.
+/// Distinct bytes, most of them short.
 pub fn random_bytes(random: &mut Random) -> Vec<u8> {
     let len = match random.below(12) {
         0 => 0,
@@ -55,7 +55,7 @@ pub fn random_bytes(random: &mut Random) -> Vec<u8> {
     (0..len).map(|i| (first.wrapping_add(i)) as u8).collect()
 }
 
-/// A pool in a file, which is gone when the test ends.
+/// A pool in a file, which is deleted when the test ends.
 pub struct FilePool {
     file: TempFile,
     options: PoolOptions,
@@ -109,7 +109,7 @@ impl FilePool {
     }
 }
 
-/// A file that is gone when it is dropped.
+/// A file that is deleted on drop.
 struct TempFile(PathBuf);
 
 impl TempFile {

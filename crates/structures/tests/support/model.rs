@@ -9,19 +9,19 @@ use firn_mapped::Mapped;
 
 use super::{FilePool, Random};
 
-/// A structure under the root name `it`, and what it should equal.
+/// A structure under the root name `it`, and the model that it should equal.
 pub trait Subject {
     type Model: Clone + PartialEq + Debug;
 
-    /// Most steps of a transaction.
+    /// The most steps of a transaction.
     const MOST_STEPS: u64 = 60;
 
     fn create(tx: Tx<'_, Mapped>) -> Result<(), Error>;
 
-    /// What it should equal when it is new.
+    /// The model of a new structure.
     fn empty() -> Self::Model;
 
-    /// Does the same random operation on both, and asserts that the answers are the same.
+    /// Does one random operation on both, and asserts that the answers are equal.
     fn step(
         tx: Tx<'_, Mapped>,
         model: &mut Self::Model,
@@ -34,7 +34,7 @@ pub trait Subject {
     /// Asserts that it is sound, and that its reading functions agree.
     fn content<'g, V: View<'g>>(view: V) -> Self::Model;
 
-    /// Asserts that random parts of both are the same.
+    /// Asserts that random parts of both are equal.
     fn assert_same_parts<'g, V: View<'g>>(
         _view: V,
         _model: &Self::Model,
@@ -44,7 +44,7 @@ pub trait Subject {
     }
 }
 
-/// Which quarter of the run it is: the number of elements tends up, then down, and up and down again.
+/// The quarter of the run: the number of elements tends up, then down, and up and down again.
 #[derive(Clone, Copy)]
 pub struct Phase(pub u64);
 
@@ -62,7 +62,7 @@ impl Phase {
 enum End {
     Commit,
     Abort,
-    /// A part before the rest is rolled back.
+    /// A part is rolled back before the rest.
     PartAborts,
 }
 
@@ -154,7 +154,7 @@ fn collect_stepwise<S: Subject>(
     }
     let ends = random.below(4) != 0;
     for _ in 0..random.below(12) {
-        // Elements come and go alike.
+        // Elements come and go equally often.
         transact::<S>(
             session,
             model,
@@ -173,8 +173,7 @@ fn collect_stepwise<S: Subject>(
     true
 }
 
-/// Runs `rounds` transactions in a pool of each kind. `at_end` looks at the pool then, in which nothing
-/// has leaked.
+/// Runs `rounds` transactions in a pool of each kind. Then `at_end` checks the pool, in which nothing has leaked.
 pub fn run<S: Subject>(seed: u64, rounds: u64, at_end: fn(&Pool<Mapped>, &mut Session<Mapped>)) {
     for kind in [PoolKind::Traced, PoolKind::Explicit] {
         let mut at = FilePool::new(kind);
@@ -207,7 +206,7 @@ pub fn run<S: Subject>(seed: u64, rounds: u64, at_end: fn(&Pool<Mapped>, &mut Se
         let findings = pool.check().unwrap();
         assert!(findings.is_empty(), "{findings:?}");
         assert_eq!(pool.trace().unwrap().reclaimed, 0, "something leaked");
-        // What is allocated is what is reachable, after a collection too.
+        // The allocated objects are the reachable ones, after a collection, too.
         pool.collect(&collecting()).unwrap();
         assert_eq!(pool.trace().unwrap().reclaimed, 0, "something leaked");
         at_end(pool, session);

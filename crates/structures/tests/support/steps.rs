@@ -1,5 +1,5 @@
-//! Steps that proptest chooses, on a structure and on its model: through aborts, panics, nested parts that
-//! fail, and reopening.
+//! Steps chosen by proptest, on a structure and on its model: through aborts, panics, nested parts that fail, and
+//! reopening.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
@@ -10,17 +10,17 @@ use proptest::prelude::*;
 
 use super::FilePool;
 
-/// A structure under the root name `it`, and what it should equal.
+/// A structure under the root name `it`, and the model that it should equal.
 pub trait Stepped {
     type Model: Clone + Default;
     type Step: Clone + Debug;
 
     fn create(tx: Tx<'_, Mapped>) -> Result<(), Error>;
 
-    /// Does a step on both, and asserts that the answers are the same.
+    /// Does a step on both, and asserts that the answers are equal.
     fn step(tx: Tx<'_, Mapped>, model: &mut Self::Model, step: &Self::Step) -> Result<(), Error>;
 
-    /// Asserts that they are the same, and the structure sound.
+    /// Asserts that both are equal, and the structure is sound.
     fn assert_same<'g, V: View<'g>>(view: V, model: &Self::Model);
 }
 
@@ -30,7 +30,7 @@ pub enum End {
     Commit,
     Abort,
     Panic,
-    /// After half of its steps it does all of them in a part of its own, which fails.
+    /// After half of its steps it repeats all of them in a nested part, which fails.
     NestedAbort,
     /// The pool is closed and opened again.
     Reopen,
@@ -38,7 +38,7 @@ pub enum End {
 
 const PANIC: &str = "as planned";
 
-/// Up to twenty transactions of up to so many steps.
+/// Up to twenty transactions with at most this many steps.
 pub fn transactions<S: Strategy>(
     step: S,
     most: usize,
@@ -109,7 +109,7 @@ fn transact<S: Stepped>(
     }
 }
 
-/// Runs the transactions; `at_end` looks at what is there then.
+/// Runs the transactions; `at_end` checks the final state.
 pub fn run<S: Stepped>(
     transactions: &[(Vec<S::Step>, End)],
     at_end: impl FnOnce(&mut Session<Mapped>, &S::Model),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapError {
-    /// The file's name does not say what kind of picture it is.
+    /// The file name's extension names no known kind of picture.
     #[error("{path}: the picture's name must end in .svg or .png")]
     Ending {
         /// The picture's file.

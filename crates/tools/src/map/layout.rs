@@ -1,10 +1,10 @@
-//! How squares are arranged: chunks as blocks, in rows, however large the pool is.
+//! The arrangement of squares: chunks as blocks, in rows, however large the pool is.
 
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, FRAMES_PER_CHUNK};
 
 use super::scene::Rect;
 
-/// Pixels from one square to the next, the first that fits is taken.
+/// Pixels from one square to the next; the first that fits is taken.
 const PITCHES: [u32; 5] = [10, 8, 7, 6, 5];
 /// Pixels between squares.
 const JOINT: u32 = 1;
@@ -12,10 +12,10 @@ const JOINT: u32 = 1;
 const BLOCK: (u32, u32) = (32, 16);
 /// Pixels between blocks at most.
 const MAX_GAP: u32 = 12;
-/// What part of a block's width the gap is.
+/// A gap is a block's width divided by this.
 const GAP_SHARE: u32 = 14;
 
-/// The room for a pool's squares, and the shape that looks best in it.
+/// The room for a pool's squares, and the best-looking shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) width: u32,
@@ -80,7 +80,7 @@ impl Layout {
             .min_by(|a, b| a.distance(room.aspect).total_cmp(&b.distance(room.aspect)))
     }
 
-    /// How far from looking best this is.
+    /// How far the shape is from the best-looking one.
     fn distance(&self, aspect: f64) -> f64 {
         (f64::from(self.width()) / f64::from(self.height()) / aspect)
             .ln()

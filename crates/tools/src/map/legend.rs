@@ -6,7 +6,7 @@ use super::scene::{FAINT_INK, INK, Line, Rect, Scene, Weight};
 use super::square::{LEVELS, Square};
 
 const SWATCH: u32 = 15;
-/// Pixels across of a step of the ramp.
+/// Pixels across for a step of the ramp.
 const STEP: u32 = 17;
 const LETTERS: u32 = 13;
 /// From the top of a row to the next.
@@ -22,12 +22,12 @@ const MAX_ROWS: u32 = 5;
 /// The legend of a picture.
 pub(super) struct Legend<'a> {
     pub(super) layout: &'a Layout,
-    /// The squares that the picture has.
+    /// The kinds of squares in the picture.
     pub(super) shown: &'a [Square],
 }
 
 impl Legend<'_> {
-    /// Pixels that it is high at most.
+    /// Its maximum height in pixels.
     pub(super) const MAX_HEIGHT: u32 = MAX_ROWS * ROW;
 
     /// Draws it into the given width. Returns where it ends.

@@ -34,10 +34,10 @@ use crate::ToolError;
 pub use error::MapError;
 pub use picture::{Panel, Picture};
 
-/// Parts into which pages are sorted by how full they are.
+/// Levels of fullness by which pages are counted.
 const TENTHS: usize = 10;
 
-/// What [`map`] drew.
+/// The result of [`map`].
 #[derive(Clone, Debug, Serialize)]
 pub struct MapReport {
     /// The picture's file.
@@ -53,7 +53,7 @@ pub struct MapReport {
 pub struct MapFigures {
     /// The pool's file.
     pub pool: String,
-    /// Whether it is known how full each page is.
+    /// Whether the fullness of each page is known.
     pub exact: bool,
     /// Objects.
     pub objects: u64,
@@ -73,26 +73,26 @@ pub struct MapFigures {
     pub metadata_pages: u64,
     /// Free pages.
     pub free_pages: u64,
-    /// Free pages for which the device holds data; none where the medium cannot say.
+    /// Free pages for which the device still holds data; none if the medium cannot tell.
     pub free_pages_with_data: Option<u64>,
     /// Pages of runs of slots.
     pub slot_pages: u64,
     /// Pages of large objects.
     pub large_pages: u64,
-    /// Pages in use of which it is not known how full they are.
+    /// Pages in use of unknown fullness.
     pub unknown_pages: u64,
     /// Pages in use that hold no object.
     pub empty_pages: u64,
-    /// Pages that hold objects, by the share of their bytes under them: up to a tenth, up to two
-    /// tenths, and so on.
+    /// Pages that hold objects, by the share of their bytes that objects fill: up to a tenth, up to two tenths, and so
+    /// on.
     pub pages_by_tenth: [u64; TENTHS],
 }
 
-/// Draws the pool in `path`, and `beside` to its right, into `picture`, an SVG or PNG file that is
-/// made or replaced. Programs may have the pools open.
+/// Draws the pool in `path`, and `beside` to its right, into `picture`, an SVG or PNG file that is made or replaced.
+/// Programs may have the pools open.
 ///
-/// Errors: no such pool, damaged; the picture's name has another ending, is a directory or one of the
-/// pools. Nothing was written then.
+/// Errors: no such pool, damaged; the picture's name has another extension, or is a directory or one of the pools.
+/// Nothing was written then.
 pub fn map(path: &Path, beside: Option<&Path>, picture: &Path) -> Result<MapReport, ToolError> {
     let kind = PictureKind::of(picture)?;
     let pools: Vec<&Path> = [Some(path), beside].into_iter().flatten().collect();
@@ -138,7 +138,7 @@ fn heading(path: &Path) -> String {
     name.display().to_string()
 }
 
-/// A picture over its pool would be the end of the pool.
+/// Refuses to write a picture over its pool, which would destroy the pool.
 pub(crate) fn refuse_pool(pool: &Path, picture: &Path) -> Result<(), MapError> {
     let identity = |path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
     let path = picture.to_path_buf();
@@ -148,7 +148,7 @@ pub(crate) fn refuse_pool(pool: &Path, picture: &Path) -> Result<(), MapError> {
     }
 }
 
-/// A picture whose file cannot be told to be one.
+/// Refuses a picture whose file name has no known extension.
 pub(crate) fn refuse_unnamed(picture: &Path) -> Result<(), MapError> {
     PictureKind::of(picture).map(|_| ())
 }
@@ -161,7 +161,7 @@ pub(crate) enum PictureKind {
 }
 
 impl PictureKind {
-    /// What the ending of a file's name asks for.
+    /// The kind that a file name's extension asks for.
     fn of(path: &Path) -> Result<Self, MapError> {
         let path_buf = || path.to_path_buf();
         if path.is_dir() {

@@ -17,13 +17,13 @@ use super::{PictureKind, png, svg};
 use crate::ToolError;
 use crate::figures::{bytes, count};
 
-/// Pixels that a picture is wide and high at most.
+/// A picture's width and height in pixels, at most.
 const MAX_SIDE: u32 = 2000;
 /// Pixels at the edges.
 const MARGIN: u32 = 36;
 /// Pixels between two pools.
 const GUTTER: u32 = 56;
-/// Pixels that the figures above a pool need across.
+/// Pixels across that the figures above a pool need.
 const LEAST_WIDTH: u32 = 620;
 /// Pixels that a column of figures takes at most.
 const COLUMN: u32 = 230;
@@ -33,12 +33,12 @@ const LABEL: u32 = 54;
 const VALUE: u32 = 80;
 const REMARK: u32 = 100;
 const WARNING: u32 = 124;
-/// Where the squares start if there is no warning, and how much lower if there is.
+/// Where the squares start without a warning, and how much lower they start with one.
 const SQUARES: u32 = 122;
 const WARNING_HEIGHT: u32 = 22;
 /// Pixels between the squares and the legend.
 const ABOVE_LEGEND: u32 = 30;
-/// Width divided by height that looks best: of one pool, and of one of two.
+/// The best-looking ratio of width to height: for one pool, and for each of two.
 const ASPECT: f64 = 1.7;
 const ASPECT_BESIDE: f64 = 0.95;
 
@@ -46,7 +46,7 @@ const ALARM: Colour = Colour(0xa3, 0x3b, 0x12);
 /// Letters of a heading that are shown.
 const HEADING_LETTERS: usize = 44;
 
-/// A pool in a picture: what stands above it, and its snapshot.
+/// A pool in a picture: its heading, and its snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct Panel<'a> {
     /// The pool's name, or `before` and `after`.
@@ -64,8 +64,8 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Draws the panels side by side, all in one scale: the finest in which the largest of them fits.
-    /// Chunks that only hold metadata, logs or tables are left out.
+    /// Draws the panels side by side, all in one scale: the finest in which the largest of them fits. Chunks that hold
+    /// only metadata, logs or tables are left out.
     pub fn draw(panels: &[Panel<'_>]) -> Self {
         let frame = Frame::of(panels);
         let mut scene = Scene::default();
@@ -108,9 +108,9 @@ impl Picture {
         png::encode(&self.scene)
     }
 
-    /// Writes the picture into a file that is made or replaced, as SVG or PNG after its ending.
+    /// Writes the picture into a file that is made or replaced, as SVG or PNG by its extension.
     ///
-    /// Errors: another ending, a directory, no space.
+    /// Errors: another extension, a directory, no space.
     pub fn write(&self, path: &Path) -> Result<(), ToolError> {
         self.write_as(PictureKind::of(path)?, path)
     }
@@ -157,7 +157,7 @@ impl Frame {
     }
 }
 
-/// Draws what stands above a pool.
+/// Draws the heading above a pool.
 fn head(scene: &mut Scene, panel: &Panel<'_>, left: u32, width: u32) {
     let occupancy = panel.occupancy;
     let heading = match panel.heading.char_indices().nth(HEADING_LETTERS) {
@@ -217,7 +217,7 @@ fn columns(occupancy: &Occupancy) -> [[String; 3]; 4] {
     ]
 }
 
-/// Draws the squares of a pool. Returns which kinds there are.
+/// Draws the squares of a pool. Returns the kinds that occur.
 fn squares(scene: &mut Scene, panel: &Panel<'_>, frame: &Frame, left: u32) -> Vec<Square> {
     let mut cells: BTreeMap<Square, Vec<Rect>> = BTreeMap::new();
     let drawn: Vec<FrameOccupancy> = data_frames(panel.occupancy).copied().collect();

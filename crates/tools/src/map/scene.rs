@@ -1,4 +1,4 @@
-//! Marks on paper, in whole pixels, whichever way they are put down.
+//! A drawing in whole pixels, independent of the file format.
 
 /// A colour, as red, green and blue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,7 +27,7 @@ impl Rect {
         }
     }
 
-    /// Without `by` pixels at each edge.
+    /// The rectangle without `by` pixels at each edge.
     pub(super) fn inset(self, by: u32) -> Self {
         Self {
             x: self.x + by,
@@ -48,7 +48,7 @@ pub(super) enum Weight {
 /// A line of text.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Line {
-    /// Where it starts.
+    /// Its left end.
     pub(super) x: u32,
     /// Its base line.
     pub(super) y: u32,
@@ -59,12 +59,12 @@ pub(super) struct Line {
     pub(super) text: String,
 }
 
-/// Something on paper.
+/// An element of a drawing.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Mark {
     /// Rectangles of one colour.
     Rects {
-        /// What they stand for.
+        /// What the rectangles stand for.
         name: &'static str,
         colour: Colour,
         rects: Vec<Rect>,
@@ -72,7 +72,7 @@ pub(super) enum Mark {
     Text(Line),
 }
 
-/// A picture, the later marks above the earlier ones.
+/// A drawing; later marks lie above earlier ones.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Scene {
     pub(super) width: u32,

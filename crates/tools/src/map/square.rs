@@ -1,7 +1,7 @@
-//! What a page counts as in a picture, and what that looks like.
+//! The kinds of pages in a picture, and their looks.
 //!
-//! How full a page is goes from light to dark, in the colours of viridis, which keep their order in
-//! grey and for the colour-blind. Everything else is grey, and told apart by its shape.
+//! Fuller pages are darker, in the colours of viridis, which keep their order in grey and for the colour-blind. Every
+//! other kind is grey, and distinguished by its shape.
 
 use firn_heap::{FrameContent, FrameOccupancy};
 use firn_units::FRAME_BYTES;
@@ -30,10 +30,10 @@ pub(super) const RAMP: [Colour; LEVELS] = [
     Colour(0x44, 0x01, 0x54),
 ];
 
-/// What a page counts as, or several that share a square.
+/// The kind of a page, or of several pages that share a square.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Square {
-    /// Free, or never used, and nothing on the device for all that is known.
+    /// Free, or never used, and without data on the device as far as is known.
     Empty,
     /// Free, while the device still holds data for it.
     FreeWithData,
@@ -41,15 +41,15 @@ pub(super) enum Square {
     Own,
     /// In use, without an object.
     Unoccupied,
-    /// In use, by how full it is, under [`LEVELS`].
+    /// In use; the level of fullness is below [`LEVELS`].
     Level(u8),
-    /// In use; how full is not known.
+    /// In use, with unknown fullness.
     Unknown,
 }
 
 impl Square {
-    /// What some pages count as together: how full they are if any is in use, otherwise what takes
-    /// most of the device.
+    /// The kind of several pages together: their fullness if any is in use, otherwise the kind that takes most of the
+    /// device.
     pub(super) fn of(pages: &[FrameOccupancy]) -> Self {
         let used = |page: &&FrameOccupancy| {
             matches!(

@@ -1,5 +1,4 @@
-//! A scene as SVG. Squares of one colour are one path: a document of the whole costs some bytes a
-//! square.
+//! A scene as SVG. Squares of one colour are one path, so a picture costs only some bytes per square.
 
 use std::fmt::Write;
 
@@ -8,7 +7,7 @@ use svg::node::element::{Path, Rectangle, Text, Title};
 
 use super::scene::{Colour, Line, Mark, PAPER, Rect, Scene, Weight};
 
-/// The font that PNGs have, and what has about its widths elsewhere.
+/// The font of PNGs, then fonts of about its widths for systems without it.
 const FONTS: &str = "DejaVu Sans, Verdana, sans-serif";
 
 /// The document's text.

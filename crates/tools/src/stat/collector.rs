@@ -1,11 +1,11 @@
-//! What the collector has done with a pool since it was made.
+//! The collector's work on a pool since it was made.
 
 use firn_heap::CollectorStatistics;
 use serde::Serialize;
 
 use crate::figures::ms;
 
-/// What the collector has done with a pool since it was made.
+/// The collector's work on a pool since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CollectorFigures {
     /// Cycles: each plans, moves objects, heals references and frees pages.
@@ -30,45 +30,45 @@ pub struct CollectorFigures {
     pub compact: StepTime,
     /// Healing references and freeing pages.
     pub finish: StepTime,
-    /// How often and how long programs stood for it.
+    /// How often and how long the collector stopped programs.
     pub stops: StopFigures,
 }
 
 /// How long a step took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct StepTime {
-    /// From its beginnings to its ends.
+    /// Elapsed time.
     pub ms: f64,
-    /// Computation of the collecting thread in it.
+    /// Processor time of the collecting thread.
     pub cpu_ms: f64,
 }
 
-/// How often and how long programs stood for the collector.
+/// How often and how long the collector stopped programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StopFigures {
     /// Stops.
     pub count: u64,
-    /// All together.
+    /// Their total.
     pub total_ms: f64,
     /// The longest.
     pub longest_ms: f64,
-    /// Stops by their length, from the shortest on, without the lengths that none had.
+    /// Stops by length, shortest first, without empty buckets.
     pub histogram: Vec<StopBucket>,
 }
 
 /// Stops of about one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StopBucket {
-    /// Nanoseconds that each of them took at least.
+    /// Least length in nanoseconds.
     pub from_ns: u64,
-    /// Nanoseconds below which each of them stayed; the last bucket counts all longer ones too.
+    /// Length in nanoseconds below which all lie; the last bucket also counts all longer stops.
     pub below_ns: u64,
     /// Stops.
     pub count: u64,
 }
 
 impl CollectorFigures {
-    /// The steps of a cycle in their order, with what people call them.
+    /// The steps of a cycle in order, with their names for people.
     pub fn steps(&self) -> impl Iterator<Item = (&'static str, StepTime)> {
         [
             ("marking", self.mark),
@@ -110,7 +110,7 @@ impl From<CollectorStatistics> for CollectorFigures {
     }
 }
 
-/// The buckets that are not empty. Bucket `i` begins at `2^i` nanoseconds, the first at none.
+/// The buckets that are not empty. Bucket `i` begins at `2^i` nanoseconds, the first at zero.
 fn histogram(counts: &[u64]) -> Vec<StopBucket> {
     let buckets = counts.iter().enumerate().map(|(i, &count)| StopBucket {
         from_ns: if i == 0 { 0 } else { 1 << i },

@@ -16,13 +16,13 @@ pub use collector::{CollectorFigures, StepTime, StopBucket, StopFigures};
 /// Figures of a pool.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stat {
-    /// Version of the pool's format; an older one than this program's until the pool is opened for changes.
+    /// Version of the pool's format. It is older than this program's until the pool is opened for changes.
     pub version: u32,
-    /// What the pool's content is called.
+    /// The name of the pool's content.
     pub layout: String,
     /// `traced` or `explicit`.
     pub kind: &'static str,
-    /// Domain of the last open: `adr`, `eadr` or `process`.
+    /// Domain at the last open: `adr`, `eadr` or `process`.
     pub domain: &'static str,
     /// What the file lies on: `dax`, `disk` or `tmpfs`.
     pub backing: &'static str,
@@ -62,7 +62,7 @@ pub struct Stat {
     pub stops: u64,
     /// Requests for a phase change that were withdrawn.
     pub starved: u64,
-    /// What the collector has done.
+    /// The collector's work.
     pub collector: CollectorFigures,
     /// Objects by type.
     pub types: Vec<TypeFigures>,

@@ -1,12 +1,12 @@
-//! Which map of which pool.
+//! Options of a map in a pool.
 
 use firn_heap::PoolOptions;
 use firn_mapped::MappedOptions;
 
-/// What the command line calls the content of its pools.
+/// The command line's name for the content of its pools.
 pub const LAYOUT: &str = "firn map";
 
-/// Which map of which pool, and how far the pool may grow.
+/// Which map of which pool, and how large the pool may grow.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// The root that names the map.
@@ -28,7 +28,7 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// What the heap is told.
+    /// The options for the heap.
     pub(crate) fn of_pool(&self) -> PoolOptions {
         PoolOptions {
             max_bytes: self.max_bytes,

@@ -1,4 +1,4 @@
-//! What happened between two looks.
+//! Changes between two looks.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::Stat;
 
-/// What happened between two looks at a pool. A counter that went back, as it may when the pool was
-/// reopened after a crash, counts as one that stood.
+/// What happened between two looks at a pool. A counter that went back, as it may if the pool was reopened after a
+/// crash, counts as unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
     /// Time between them.
@@ -16,7 +16,7 @@ pub struct Change {
     pub commits_per_second: f64,
     /// Aborted transactions in a second.
     pub aborts_per_second: f64,
-    /// What the live bytes became more by in a second; less, where it is negative.
+    /// Growth of the live bytes per second; negative if they shrink.
     pub live_bytes_per_second: f64,
     /// Cycles of the collector that ended.
     pub cycles: u64,
@@ -26,16 +26,16 @@ pub struct Change {
     pub moved_bytes_per_second: f64,
     /// Bytes of free space that went back to the device, in a second.
     pub released_bytes_per_second: f64,
-    /// Computation of the collector, in processors.
+    /// Processor time of the collector, in processors.
     pub collector_processors: f64,
     /// Stops of the program for the collector.
     pub stops: u64,
-    /// How long the program stood.
+    /// How long the program stood still.
     pub stood_ms: f64,
 }
 
 impl Change {
-    /// What happened from `before` to `after`, within `time`.
+    /// The change from `before` to `after`, within `time`.
     pub fn between(before: &Stat, after: &Stat, time: Duration) -> Self {
         let seconds = time.as_secs_f64();
         let rate = |before: u64, after: u64| a_second(after.saturating_sub(before) as f64, seconds);
@@ -78,8 +78,7 @@ impl Change {
     }
 }
 
-/// Whether counters that only grow are lower than they were: it is another pool, or one that a crash
-/// took back.
+/// Whether counters that only grow are lower than before: it is another pool, or a crash has set this one back.
 pub(super) fn went_back(before: &Stat, after: &Stat) -> bool {
     let growing = |of: &Stat| [of.commits, of.aborts, of.collector.cycles];
     let pairs = growing(before).into_iter().zip(growing(after));

@@ -1,8 +1,8 @@
-//! Lengths of stops in few enough bars.
+//! Lengths of stops, in a limited number of bars.
 
 use crate::StopBucket;
 
-/// These stops in `rows` buckets at most: as many neighbours are put together as it takes.
+/// These stops in at most `rows` buckets: neighbours are merged as needed.
 pub fn few(histogram: &[StopBucket], rows: usize) -> Vec<StopBucket> {
     let neighbours = histogram.len().div_ceil(rows.max(1)).max(1);
     histogram.chunks(neighbours).map(together).collect()

@@ -1,12 +1,12 @@
-//! What goes on in a pool that a program has open: differences of its statistics, without a lock.
+//! Activity in a pool that a program has open: differences of its statistics, without a lock.
 //!
 //! ```text
 //! watch     looks at the pool from time to time
 //! scene     what was seen: the last figures, their history, what befell the pool
 //! change    what happened between two looks
-//! lengths   lengths of stops in few enough bars
+//! lengths   lengths of stops, in a limited number of bars
 //! ```
-//! All but the first is pure: nothing of it reads a clock or a file.
+//! All but the first are pure: they read no clock and no file.
 
 mod change;
 mod lengths;

@@ -1,4 +1,4 @@
-//! What was seen of a pool so far.
+//! The observations of a pool so far.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ const MOST_MOMENTS: usize = 300;
 /// Incidents that are remembered.
 const MOST_INCIDENTS: usize = 20;
 
-/// What was seen of a pool so far.
+/// The observations of a pool so far.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scene {
     /// The pool's file.
@@ -25,9 +25,9 @@ pub struct Scene {
     pub condition: Condition,
     /// The last figures that could be read.
     pub stat: Stat,
-    /// What happened before them since the look before; none after the first look.
+    /// The change since the look before those figures; none after the first look.
     pub change: Option<Change>,
-    /// What befell the pool, the latest first.
+    /// Incidents of the pool, the latest first.
     pub incidents: VecDeque<Incident>,
     /// Time from the first look to the last.
     #[serde(skip)]
@@ -35,7 +35,7 @@ pub struct Scene {
     /// The looks, the latest first.
     #[serde(skip)]
     pub moments: VecDeque<Moment>,
-    /// When the figures are from.
+    /// The time of the figures.
     #[serde(skip)]
     read: Duration,
 }
@@ -61,18 +61,18 @@ pub struct Moment {
     pub commits_per_second: f64,
 }
 
-/// Something that befell the pool.
+/// An event in the pool's history.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Incident {
     /// Since the first look.
     #[serde(serialize_with = "as_seconds")]
     pub at: Duration,
-    /// What it was.
+    /// Its kind.
     #[serde(serialize_with = "as_text")]
     pub what: What,
 }
 
-/// What may befall a pool.
+/// Kinds of incidents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum What {
     /// A program opened it.
@@ -119,7 +119,7 @@ fn as_text<S: serde::Serializer>(what: &What, serializer: S) -> Result<S::Ok, S:
 }
 
 impl Scene {
-    /// After the first look.
+    /// The scene after the first look.
     pub fn new(pool: String, stat: Stat) -> Self {
         let mut scene = Self {
             pool,
@@ -135,7 +135,7 @@ impl Scene {
         scene
     }
 
-    /// After another look, so long after the first.
+    /// Adds another look, at this time after the first.
     pub fn see(&mut self, stat: Stat, at: Duration) {
         self.watched = at;
         let now = condition(&stat);
@@ -159,10 +159,10 @@ impl Scene {
         self.remember();
     }
 
-    /// After a look that failed, so long after the first.
+    /// Adds a look that failed, at this time after the first.
     pub fn miss(&mut self, why: &str, at: Duration) {
         self.watched = at;
-        // The pool is named already.
+        // The pool's name is shown already.
         let name = format!("{}: ", self.pool);
         let why = why.strip_prefix(&name).unwrap_or(why).to_owned();
         if self.condition == Condition::Lost(why.clone()) {
@@ -188,8 +188,8 @@ impl Scene {
         self.incidents.truncate(MOST_INCIDENTS);
     }
 
-    /// A file that goes on growing is one incident. One that grows and shrinks in turn, as files of
-    /// pools that are collected do, takes no more than one either.
+    /// A file that keeps growing is one incident. So is a file that grows and shrinks in turn, as files of collected
+    /// pools do.
     fn resized(&mut self, from: u64, to: u64) {
         let at = self.watched;
         match self.incidents.front_mut() {

@@ -26,8 +26,8 @@ impl Watch {
         })
     }
 
-    /// Looks again. The file is opened anew each time, so a pool that grew is seen whole, and one that
-    /// is made anew is seen too.
+    /// Looks again. The file is opened anew each time, so a pool that grew is seen whole, and a pool made anew is seen
+    /// too.
     pub fn look(&mut self) {
         let seen = stat(&self.path);
         let at = self.start.elapsed();
@@ -37,7 +37,7 @@ impl Watch {
         }
     }
 
-    /// What was seen so far.
+    /// The observations so far.
     pub fn scene(&self) -> &Scene {
         &self.scene
     }

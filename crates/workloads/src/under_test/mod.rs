@@ -14,24 +14,24 @@ use core::fmt;
 use firn_heap::{Error, Reading, Tx};
 use firn_media::Medium;
 
-/// What an element is called.
+/// The key of an element.
 pub type Key = u16;
 /// Keys and values, in the structure's own order.
 pub type Content = Vec<(Key, Vec<u8>)>;
 
-/// How a structure's content follows from what was done.
+/// How a structure's content follows from the operations on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// One value a key, by ascending keys.
+    /// One value per key, by ascending keys.
     ByKey,
-    /// One value a key, in the order in which keys came.
+    /// One value per key, in the order in which keys were first inserted.
     ByArrival,
-    /// Every insert is another element; a removal takes the first one, whatever its key.
+    /// Every insert adds an element; a removal takes the first one, whatever its key.
     FirstIn,
 }
 
 impl Order {
-    /// What `content` is after an element came.
+    /// Changes `content` as an insert does.
     pub fn insert(self, content: &mut Content, key: Key, value: Vec<u8>) {
         let there = match self {
             Self::FirstIn => None,
@@ -49,7 +49,7 @@ impl Order {
         }
     }
 
-    /// What `content` is after a removal.
+    /// Changes `content` as a removal does.
     pub fn remove(self, content: &mut Content, key: Key) {
         match self {
             Self::FirstIn => drop(content.drain(..content.len().min(1))),
@@ -58,14 +58,14 @@ impl Order {
     }
 }
 
-/// The keys that short sequences are about.
+/// The keys that short sequences use.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
-    /// Those that are there from the start.
+    /// Keys that are there from the start.
     pub present: &'static [Key],
-    /// Those that are inserted.
+    /// Keys that are inserted.
     pub new: [Key; 3],
-    /// The one of those from the start that is changed and removed.
+    /// The key from the start that is changed and removed.
     pub changed: Key,
 }
 
@@ -75,8 +75,8 @@ impl Keys {
         new: [1, 3, 4],
         changed: 2,
     };
-    /// Below the first of the two comes the other, so that the first insert rotates, once or twice, or
-    /// does not. In one leaf they have room.
+    /// The second present key lies below the first, so the first insert rotates once, twice or not at all. One leaf has
+    /// room for them all.
     const OF_TREES: Self = Self {
         present: &[20, 10],
         new: [15, 5, 30],
@@ -84,12 +84,12 @@ impl Keys {
     };
 }
 
-/// What a structure holds, and what its own check says.
+/// What a structure holds, and the result of its own check.
 #[derive(Debug)]
 pub struct Found {
-    /// What its check finds.
+    /// The findings of its check.
     pub wrong: Vec<String>,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
 }
 
@@ -100,12 +100,12 @@ pub trait UnderTest<M: Medium>: Sync {
         Order::ByKey
     }
 
-    /// The keys that short sequences are about.
+    /// The keys that short sequences use.
     fn keys(&self) -> Keys {
         Keys::FEW
     }
 
-    /// Makes an empty one, with room for keys below `keys` where that has to be known.
+    /// Makes an empty structure, with room for keys below `keys` where that has to be known.
     fn create(&self, tx: Tx<'_, M>, root: &str, keys: Key) -> Result<(), Error>;
 
     /// Gives a key a value, whether it has one or not.
@@ -144,7 +144,7 @@ pub enum Structure {
     InlineTree,
 }
 
-/// No structure is called so.
+/// No structure has this name.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no structure `{name}`; choose from: {}", Structure::ALL.map(Structure::name).join(", "))]
 pub struct UnknownStructure {
@@ -166,7 +166,7 @@ impl Structure {
         Self::InlineTree,
     ];
 
-    /// What it is called on command lines and in reports.
+    /// Its name on command lines and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::List => "list",
@@ -191,7 +191,7 @@ impl Structure {
         })
     }
 
-    /// What is done to it, and read from it.
+    /// The operations on it, and reads from it.
     pub fn under_test<M: Medium>(self) -> &'static dyn UnderTest<M> {
         match self {
             Self::List => &numbered::List,

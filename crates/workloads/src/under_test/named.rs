@@ -6,11 +6,10 @@ use firn_structures::{HashMap, Map as OrderedMap};
 
 use super::{Content, Found, Key, UnderTest};
 
-/// One key of so many is short: an entry says the length of its key, and of those of eight bytes, it
-/// does not.
+/// One key in this many is short: an entry stores the length of its key, except for keys of eight bytes.
 const SHORT_ONE_IN: Key = 8;
 
-/// A key as bytes, which are in the order of the keys.
+/// A key as bytes, whose order is that of the keys.
 fn name(key: Key) -> Vec<u8> {
     let mut bytes = key.to_be_bytes().to_vec();
     if key % SHORT_ONE_IN != 1 {
@@ -19,13 +18,13 @@ fn name(key: Key) -> Vec<u8> {
     bytes
 }
 
-/// The key of these bytes; one that is no name is a key that nobody inserts.
+/// The key of these bytes; for bytes that are no key, one that is never inserted.
 fn key_of(bytes: &[u8]) -> Key {
     let key = bytes.first_chunk().map(|first| Key::from_be_bytes(*first));
     key.filter(|&key| name(key) == bytes).unwrap_or(Key::MAX)
 }
 
-/// A under_test of a map with the interface that both have.
+/// The implementation for a map with the interface that both have.
 macro_rules! under_test {
     ($(#[$doc:meta])* $under_test:ident, $map:ident, $into_order:expr) => {
         $(#[$doc])*

@@ -12,7 +12,7 @@ use firn_structures::{self as structures, StringArray};
 
 use super::{Content, Found, Key, Keys, Order, UnderTest};
 
-/// The key of this number; one that is too large is a key that nobody inserts.
+/// The key of this number; for a number that is too large, one that is never inserted.
 fn number(key: u64) -> Key {
     Key::try_from(key).unwrap_or(Key::MAX)
 }

@@ -1,4 +1,4 @@
-//! Vectors and queues: an element holds its key in front of its value.
+//! Vectors and queues: an element stores its key before its value.
 
 use firn_heap::{Error, Reading, Tx, View};
 use firn_media::Medium;
@@ -12,7 +12,7 @@ fn element(key: Key, value: &[u8]) -> Vec<u8> {
     [&key.to_le_bytes(), value].concat()
 }
 
-/// Key and value of an element; one that is too short for a key has one that nobody inserts.
+/// Key and value of an element; an element too short for a key has one that is never inserted.
 fn split(element: &[u8]) -> (Key, Vec<u8>) {
     match element.split_first_chunk::<KEY_BYTES>() {
         Some((key, value)) => (Key::from_le_bytes(*key), value.to_vec()),
@@ -41,7 +41,7 @@ fn all(elements: impl Iterator<Item = Result<Vec<u8>, Error>>) -> Result<Content
 /// [`structures::Vector`].
 pub(super) struct Vector;
 
-/// Where a vector holds the key.
+/// The index at which a vector holds the key.
 fn position<'g, V: View<'g>>(
     vector: &structures::Vector<'g, V>,
     key: Key,

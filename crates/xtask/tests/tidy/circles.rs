@@ -12,13 +12,14 @@ type Path = Vec<String>;
 /// The modules of a crate.
 struct Modules {
     files: BTreeMap<Path, String>,
-    /// What a module has from another one, by its name there: where that is.
+    /// Items that a module re-exports, by their name there: the path to each.
     passed_on: BTreeMap<Path, Path>,
 }
 
-/// The largest set of a crate's files of which each uses every other, if only through others. Empty if there is none.
+/// The largest set of a crate's files in which each uses every other, directly or through others. Empty if there is
+/// none.
 ///
-/// A file uses those in which the names of its `use` lines are, wherever they are passed on.
+/// A file uses the files that define the names in its `use` lines, even if the names are re-exported.
 pub fn largest(folder: &str) -> Vec<String> {
     let src = format!("{folder}/src");
     let sources = sources::below(&src);
@@ -63,16 +64,16 @@ pub fn largest(folder: &str) -> Vec<String> {
 }
 
 impl Modules {
-    /// The file that holds what a path names.
+    /// The file that holds the item of a path.
     fn file_of(&self, mut path: Path) -> Option<&str> {
-        // As often as a name can be passed on.
+        // As often as a name can be re-exported.
         for _ in 0..self.passed_on.len() {
             match self.passed_on.get(&path) {
                 Some(there) if *there != path => path.clone_from(there),
                 _ => break,
             }
         }
-        // What is no module is an item of the one before it.
+        // A name that is no module is an item of the one before it.
         loop {
             if let Some(file) = self.files.get(&path) {
                 return Some(file);
@@ -94,7 +95,7 @@ fn module_of(path: &str) -> Path {
     module
 }
 
-/// The paths of a file's `use` lines, from the crate's root: those that only pass names on, or those that do not.
+/// The paths of a file's `use` lines, from the crate's root: either those that only re-export names, or the others.
 fn paths(file: &Source, here: &[String], modules: &BTreeSet<Vec<String>>, on: bool) -> Vec<Path> {
     let mut paths = Vec::new();
     for item in file.parsed().items {
@@ -109,7 +110,7 @@ fn paths(file: &Source, here: &[String], modules: &BTreeSet<Vec<String>>, on: bo
         let mut absolute = match first.as_str() {
             "crate" => Vec::new(),
             "super" | "self" => here.to_vec(),
-            // A child, or another crate, which is no module of this one.
+            // A child module, or another crate, which is no module of this one.
             _ => {
                 let child = [here, std::slice::from_ref(first)].concat();
                 modules.contains(&child).then(|| here.to_vec())?

@@ -1,7 +1,7 @@
-//! Is the house in order? Files and functions are short, circles of files are small, documents name every module.
+//! Is the code base tidy? Files and functions are short, circles of files are small, documents name every module.
 //!
-//! What is not so yet stands in a list ([`debts`]): it may only get better, and an entry that is needed no longer fails
-//! the test, so that the lists shrink as the code does.
+//! Exceptions that remain stand in a list ([`debts`]). It may only get better: an entry that is no longer needed fails
+//! the test, so the lists shrink as the code does.
 
 mod circles;
 mod debts;
@@ -16,7 +16,7 @@ use sources::Source;
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 60;
 
-/// Says what is worse than allowed, and what is allowed and needed no longer.
+/// Reports what is worse than allowed, and allowances that are no longer needed.
 fn assert_paid(found: &BTreeMap<String, usize>, allowed: &[(&str, usize, &str)], most: usize) {
     let entries = allowed.iter().map(|&(name, lines, _)| (name, lines));
     let allowed: BTreeMap<&str, usize> = entries.collect();
@@ -59,7 +59,7 @@ fn functions_are_short() {
     assert_paid(&found, debts::LONG_FUNCTIONS, FUNCTION_LINES);
 }
 
-/// A circle: files of which each uses every other, if only through others.
+/// A circle: files in which each uses every other, directly or through others.
 #[test]
 fn circles_of_files_are_small() {
     let mut found = BTreeMap::new();
@@ -88,7 +88,7 @@ fn doc_comments_say_what_they_are_about() {
     );
 }
 
-/// Every unsafe block says who upholds what it needs. Clippy asks for a reason; this asks that it is one.
+/// Every unsafe block names who upholds its invariant. Clippy asks for a reason; this test rejects stock phrases.
 #[test]
 fn unsafe_code_is_proved() {
     let sources = sources::all();
@@ -102,7 +102,7 @@ fn unsafe_code_is_proved() {
     );
 }
 
-/// A time or a share in a comment of the product is of some machine on some day: the page that tells which is named.
+/// A time or a share in a comment of the product belongs to one machine on one day: the comment must name its page.
 #[test]
 fn figures_have_a_source() {
     let sources = sources::all();

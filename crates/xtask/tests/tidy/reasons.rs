@@ -1,8 +1,8 @@
-//! What comments must say: why unsafe code is sound, and where a figure comes from.
+//! What comments must contain: why unsafe code is sound, and where a figure comes from.
 
 use crate::sources::Source;
 
-/// Proofs that prove nothing: they begin with the words of nobody in particular.
+/// Proofs that prove nothing: they name nobody in particular.
 const STOCK: [&str; 6] = [
     "as above",
     "see above",
@@ -12,7 +12,7 @@ const STOCK: [&str; 6] = [
     "the caller's",
 ];
 
-/// How many lines of a file have unsafe code. What exports a function without mangling its name is an attribute.
+/// How many lines of a file have unsafe code. The attribute that exports a function unmangled does not count.
 pub fn unsafe_lines(source: &Source) -> usize {
     source.text.lines().filter(|line| is_unsafe(line)).count()
 }
@@ -27,7 +27,7 @@ fn has_word(line: &str, word: &str) -> bool {
     line.split(|c| !is_part(c)).any(|part| part == word)
 }
 
-/// Unsafe blocks and implementations without a reason, or with a stock phrase for one.
+/// Unsafe blocks and implementations whose reason is missing or a stock phrase.
 pub fn unproved(source: &Source) -> Vec<String> {
     let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
     let mut wrong = Vec::new();
@@ -48,7 +48,7 @@ pub fn unproved(source: &Source) -> Vec<String> {
     wrong
 }
 
-/// Whether the lines before an unsafe block, up to its statement's first one, end with a reason.
+/// Whether the lines before an unsafe block, back to the first line of its statement, contain a reason.
 fn has_reason(before: &[&str]) -> bool {
     let ends = |line: &&&str| {
         let is_comment = line.starts_with("//") || line.starts_with("#[");
@@ -58,10 +58,10 @@ fn has_reason(before: &[&str]) -> bool {
     statement.into_iter().any(|line| line.contains("SAFETY: "))
 }
 
-/// Units of what was measured.
+/// Units of measured figures.
 const UNITS: [&str; 5] = ["ns", "us", "µs", "ms", "%"];
 
-/// Comments with a figure that was measured and without the page that says how.
+/// Comments with a measured figure that do not name the page about its measurement.
 pub fn naked_figures(source: &Source) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut block = String::new();

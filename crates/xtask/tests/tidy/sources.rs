@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// A file in Rust.
+/// A Rust file.
 pub struct Source {
-    /// From the repository's root.
+    /// Its path from the repository's root.
     pub path: String,
     pub text: String,
 }
@@ -43,7 +43,7 @@ pub fn crates() -> Vec<String> {
     [of("crates"), of("bindings")].concat()
 }
 
-/// The modules of a folder: its files but `lib.rs`, `main.rs` and `mod.rs`, and its folders.
+/// The modules of a folder: its files except `lib.rs`, `main.rs` and `mod.rs`, and its folders.
 pub fn modules(folder: &str) -> Vec<String> {
     let names = entries(folder).into_iter();
     let modules = names.map(|name| name.trim_end_matches(".rs").to_owned());
@@ -52,7 +52,7 @@ pub fn modules(folder: &str) -> Vec<String> {
         .collect()
 }
 
-/// All files below a folder that are in Rust.
+/// All Rust files below a folder.
 pub fn below(folder: &str) -> Vec<Source> {
     let mut found = Vec::new();
     for name in entries(folder) {
@@ -67,7 +67,7 @@ pub fn below(folder: &str) -> Vec<Source> {
     found
 }
 
-/// The headers of the C binding, and the lines of each.
+/// The headers of the C binding, with their number of lines.
 pub fn headers() -> Vec<(String, usize)> {
     let folders = ["bindings/c/include", "bindings/c/include/firn"];
     let paths = folders.iter().flat_map(|folder| {
@@ -83,7 +83,7 @@ pub fn headers() -> Vec<(String, usize)> {
         .collect()
 }
 
-/// All files of all crates that are in Rust.
+/// All Rust files of all crates.
 pub fn all() -> Vec<Source> {
     crates().iter().flat_map(|folder| below(folder)).collect()
 }

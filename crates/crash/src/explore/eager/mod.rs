@@ -1,4 +1,4 @@
-//! Each image by itself.
+//! Images, tried one by one.
 
 pub(crate) mod plan;
 pub(crate) mod walk;

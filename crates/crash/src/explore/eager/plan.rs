@@ -5,16 +5,16 @@ use crate::explore::walker::Walker;
 use crate::memory::event::{Event, changes_device};
 use crate::memory::persistence::Persistence;
 
-/// Which images of which moments are tried.
+/// Which images are tried, and at which moments.
 pub(crate) enum Plan {
-    /// All new images of all moments, drawn where there are more than this many.
+    /// All new images of all moments; drawn at a moment that has more than this many.
     All { images_per_event: u128 },
-    /// This many drawn images before each of these events, ascending.
+    /// This many drawn images before each of these events, which ascend.
     At { events: Vec<usize>, images: u32 },
 }
 
 impl Plan {
-    /// What the options say of a recovery.
+    /// The plan that the options give for a recovery.
     pub(crate) fn of_recovery(walker: &mut Walker<'_>, trace: &[Event]) -> Self {
         if let Some(images) = walker.options.drawn_in_recovery {
             let changes = trace.len();
@@ -27,10 +27,10 @@ impl Plan {
         Self::within(walker, trace, walker.options.states_per_recovery)
     }
 
-    /// Everything, if at most `states` images are new on the way; else the largest number of
-    /// images an event that keeps within it.
+    /// Everything, if at most `states` images are new on the way; otherwise the largest number of images per event that
+    /// stays within it.
     pub(crate) fn within(walker: &mut Walker<'_>, trace: &[Event], states: u64) -> Self {
-        /// With so few changes there are fewer images than any sensible limit.
+        /// So few changes make fewer images than any sensible limit.
         const FEW_CHANGES: usize = 9;
         let changes = trace
             .iter()
@@ -68,7 +68,7 @@ impl Plan {
     }
 }
 
-/// New images at each event, without laying them out.
+/// Counts the new images at each event without laying them out.
 fn totals(walker: &mut Walker<'_>, trace: &[Event]) -> Vec<u128> {
     let start = walker.hash;
     let mut persistence = Persistence::new(walker.domain());

@@ -1,5 +1,5 @@
-//! The walk through one recorded execution: at every event the images that are new, each state
-//! once, the check on it, and the same again inside its recovery.
+//! The walk through one recorded execution: at every event the new images, each state once, then the check on each, and
+//! its recovery walked likewise.
 
 use core::ops::ControlFlow;
 
@@ -18,11 +18,11 @@ use crate::schedule::policy::Schedule;
 /// Tries images one by one.
 pub(crate) struct Eager<'w, 'a> {
     walker: &'w mut Walker<'a>,
-    /// The moments at hand: of the execution, of the recovery after a crash there, and so on.
+    /// The moments being walked: of the execution, of the recovery after a crash there, and so on.
     frames: Vec<Frame>,
 }
 
-/// Breaks when enough was found.
+/// Breaks when enough findings were made.
 type Walk = ControlFlow<()>;
 
 impl<'a> Engine<'a> for Eager<'_, 'a> {
@@ -45,7 +45,7 @@ impl<'w, 'a> Eager<'w, 'a> {
         }
     }
 
-    /// Tries what the plan says of an execution that started on the memory as it is now.
+    /// Tries what the plan names of an execution that started on memory as it is now.
     pub(crate) fn walk_as_planned(
         &mut self,
         trace: &[Event],
@@ -183,7 +183,7 @@ impl<'w, 'a> Eager<'w, 'a> {
         }
     }
 
-    /// Identifies the state: content, length and blocks, and what the oracle knows.
+    /// Identifies the state: content, length, blocks, and the oracle's knowledge.
     fn key(&self) -> u128 {
         let (memory, state) = (&self.walker.crash.shared.memory, &self.walker.state);
         let known = [state.durable.0, memory.len(), memory.backing()]
@@ -196,8 +196,7 @@ impl<'w, 'a> Eager<'w, 'a> {
         key
     }
 
-    /// Runs the check on what memory holds and, if it passes, crashes its recovery. Memory is as
-    /// before afterwards.
+    /// Runs the check on memory's content and, if it passes, crashes its recovery. Leaves memory as it was.
     fn check_here(&mut self, depth: u32) -> Result<(), String> {
         self.walker.state.event = self.frames.first().map_or(0, Frame::event);
         let kill = self.frames.last().is_some_and(Frame::is_kill);

@@ -1,4 +1,4 @@
-//! What one line may hold.
+//! The possible contents of one line.
 
 use core::cmp::Ordering;
 
@@ -9,11 +9,10 @@ use crate::memory::persistence::line_hash;
 
 /// The distinct contents that a line may have, sorted: unmarked ones first.
 ///
-/// Invariant: never empty. Equal sets of one line have equal hashes; that of a single content is
-/// [`line_hash`]'s.
+/// Invariant: never empty. Equal sets of one line have equal hashes; a single content's hash is that of [`line_hash`].
 pub(crate) struct Candidates {
     contents: Box<[Content]>,
-    /// A bit for each cell: whether all contents agree on it.
+    /// A bit for each cell: set if all contents agree on it.
     agreed: u16,
     hash: u128,
 }
@@ -61,7 +60,7 @@ impl Candidates {
         self.contents.iter().map(|content| &content.line)
     }
 
-    /// Whether this is one of them.
+    /// Whether `content` is a candidate.
     pub(crate) fn has(&self, content: &Line) -> bool {
         let found = self
             .contents
@@ -69,7 +68,7 @@ impl Candidates {
         found.is_ok()
     }
 
-    /// The content that a run of the check takes.
+    /// The content that the next run of the check begins with.
     pub(crate) fn first(&self) -> &Line {
         &self.contents[0].line
     }
@@ -88,7 +87,7 @@ impl Candidates {
         (self.agreed >> word & 1 != 0).then(|| self.first()[word])
     }
 
-    /// A bit for each cell: whether all contents agree on it.
+    /// A bit for each cell: set if all contents agree on it.
     pub(crate) fn agreement(&self) -> u16 {
         self.agreed
     }
@@ -115,8 +114,8 @@ fn in_order(one: &Line, other: &Line) -> Ordering {
     by_mark.then_with(|| one.cmp(other))
 }
 
-/// Hash of a set of contents, from theirs: their sum, mixed with their number, so that a set with the line of
-/// zeros, which has none, is another than the same without it.
+/// Hash of a set of contents: the sum of their hashes, mixed with their number. The number is needed because the line
+/// of zeros has hash zero: with and without it, a set must hash differently.
 fn hash_of(contents: &[Content]) -> u128 {
     match contents {
         [only] => only.hash,

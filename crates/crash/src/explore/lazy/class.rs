@@ -9,39 +9,39 @@ use crate::memory::cells::{Line, index_of, line_of};
 use crate::memory::footprint::Looked;
 use crate::memory::pages::Memory;
 
-/// What a run looked at of a line that has a slot: slot and place in one number. A place is the index of a word
-/// or of the mark, [`SCANS`], [`BEGINS`] or [`ENDS`].
+/// What a run looked at in a line that has a slot: slot and place in one number. A place is the index of a word or of
+/// the mark, or [`SCANS`], [`BEGINS`] or [`ENDS`].
 pub(crate) type Key = u32;
 
-/// The place of a copy's first line that may be marked or not, where it is asked whether one of its lines is.
+/// Place of a question whether any line of a copy is marked; its line is the copy's first that may be either.
 pub(crate) const SCANS: usize = PLACES - 3;
-/// The place of a line whose completion begins.
+/// Place of the beginning of a line's completion.
 pub(crate) const BEGINS: usize = PLACES - 2;
-/// The place of a line whose completion ends.
+/// Place of the end of a line's completion.
 pub(crate) const ENDS: usize = PLACES - 1;
 /// Places of a line.
 const PLACES: usize = 16;
 
-/// The lines that some image of the exploration has other than as it began, numbered as they are
-/// met, and what each may hold in the class at hand.
+/// The lines that differ from the beginning in some image of the exploration, numbered as they are met, and what each
+/// may hold in the current class.
 ///
-/// Invariant: a line without a slot holds in every image what it held at the beginning.
+/// Invariant: in every image, a line without a slot holds what it held at the beginning.
 #[derive(Default)]
 pub(crate) struct ImageClass {
     slots: FxHashMap<u64, u32>,
     lines: Vec<u64>,
     base: Vec<Rc<Candidates>>,
     now: Vec<Rc<Candidates>>,
-    /// Per slot, the fewest crashes in recovery after which its content may be another.
+    /// Per slot, the fewest crashes in recovery after which its content may differ.
     varies_from: Vec<u32>,
     /// What memory holds of each line, if it is a first candidate that was laid out.
     laid: Vec<Option<Rc<Candidates>>>,
-    /// Lines of which there is more than one candidate: a bit for each slot.
+    /// Lines with more than one candidate: a bit for each slot.
     open: Vec<u64>,
     hash: u128,
 }
 
-/// Finds slots; remembers that of the last line, as most words come after another of their line.
+/// Finds slots. Remembers the last line's slot, as successive words are mostly of one line.
 pub(crate) struct Finder<'a> {
     class: &'a ImageClass,
     line: u64,
@@ -61,8 +61,7 @@ impl Finder<'_> {
 }
 
 impl ImageClass {
-    /// Takes in that images after `depth` crashes in recovery may differ in a line. Returns whether
-    /// that is news.
+    /// Records that images after `depth` crashes in recovery may differ in a line. Returns whether that is news.
     pub(crate) fn vary(&mut self, line: u64, depth: u32, memory: &Memory) -> bool {
         if let Some(&slot) = self.slots.get(&line) {
             let from = &mut self.varies_from[slot as usize];
@@ -96,7 +95,7 @@ impl ImageClass {
         &self.now[slot]
     }
 
-    /// Says what a line may hold from now on; what it was before.
+    /// Sets what a line may hold from now on. Returns what it could hold before.
     pub(crate) fn set(&mut self, slot: usize, candidates: Rc<Candidates>) -> Rc<Candidates> {
         let before = core::mem::replace(&mut self.now[slot], candidates);
         let now = &self.now[slot];
@@ -128,7 +127,7 @@ impl ImageClass {
         images
     }
 
-    /// The slot's part of the key is what `slot_of` finds.
+    /// The slot's part of the key is the result of `slot_of`.
     pub(crate) fn key(looked: Looked, slot_of: impl FnOnce(u64) -> usize) -> Key {
         let (line, place) = match looked {
             Looked::Word(word) => (line_of(word), index_of(word)),
@@ -144,7 +143,7 @@ impl ImageClass {
         self.slots.get(&line).map(|&slot| slot as usize)
     }
 
-    /// The slots of lines that are asked for again and again.
+    /// A finder for lines that are looked up again and again.
     pub(crate) fn finder(&self) -> Finder<'_> {
         Finder {
             class: self,
@@ -158,17 +157,17 @@ impl ImageClass {
         (key as usize / PLACES, key as usize % PLACES)
     }
 
-    /// The image that a run takes: every line at its first candidate, by slot.
+    /// The image that a run begins with: every line at its first candidate, by slot.
     pub(crate) fn image(&self) -> Vec<Line> {
         self.now.iter().map(|line| *line.first()).collect()
     }
 
-    /// What the line of a slot held in the beginning.
+    /// What the line of a slot held at the beginning.
     pub(crate) fn base(&self, slot: usize) -> &Line {
         self.base[slot].first()
     }
 
-    /// Lays that image out, and marks the words that a load after `depth` crashes has to record.
+    /// Lays that image out, and marks the words whose loads must be recorded after `depth` crashes.
     pub(crate) fn lay(&mut self, memory: &Memory, depth: u32) {
         let each = self.lines.iter().zip(&self.now).zip(&self.varies_from);
         for (((&line, candidates), &from), laid) in each.zip(&mut self.laid) {
@@ -185,14 +184,14 @@ impl ImageClass {
         }
     }
 
-    /// Takes the marks away.
+    /// Removes those marks.
     pub(crate) fn unmark(&self, memory: &Memory) {
         for &line in &self.lines {
             memory.clear_fresh(line);
         }
     }
 
-    /// Lays out what there was in the beginning.
+    /// Lays out the content of the beginning.
     pub(crate) fn lay_base(&mut self, memory: &Memory) {
         for (&line, candidates) in self.lines.iter().zip(&self.base) {
             memory.set_line(line, candidates.first());

@@ -1,8 +1,7 @@
-//! What checks did, by what they read.
+//! What checks did, indexed by what they read.
 //!
-//! A check is deterministic: what it loads next follows from what it knows at its start and from
-//! the values of its loads so far. So all runs with the same knowledge make a tree of loads, and a
-//! run is known once its path through the tree is.
+//! A check is deterministic: its next load follows from what it knows at its start and from the values of its loads so
+//! far. So all runs with equal knowledge form a tree of loads, and a run is known once its path through the tree is.
 
 use std::rc::Rc;
 
@@ -16,15 +15,15 @@ use crate::memory::event::Event;
 /// How a run of the check ended.
 pub(crate) struct Outcome {
     pub(crate) verdict: Result<(), String>,
-    /// What it did before the end of recovery. What a store replaced is that of the one run.
+    /// What it did before the end of recovery. A store's replaced content is that of this run alone.
     pub(crate) recovery: Vec<Event>,
 }
 
 /// What a run had done when recovery was complete.
 pub(crate) struct Recovery {
-    /// What a crash may fall between. What a store replaced is that of the one run.
+    /// The events that a crash may fall between. A store's replaced content is that of this run alone.
     pub(crate) events: Vec<Event>,
-    /// What it made of memory.
+    /// Its effect on memory.
     pub(crate) overlay: Overlay,
     /// See [`crate::Crash::goes_on`].
     pub(crate) knows: u64,
@@ -39,7 +38,7 @@ pub(crate) struct Step {
     pub(crate) at: u32,
 }
 
-/// What a run does where it comes to a node.
+/// What a run does at a node.
 #[derive(Clone, Copy)]
 pub(crate) enum Node<'a> {
     Load {
@@ -51,14 +50,14 @@ pub(crate) enum Node<'a> {
     End(&'a Rc<Outcome>),
 }
 
-/// A node as it is kept; there are many.
+/// A node as it is stored; there are many.
 struct Kept {
-    /// Of a load: the value that leads to the node behind this one. Of a leaf: its number.
+    /// Of a load: the value that leads to the following node. Of a leaf: its number.
     value: u64,
-    /// What is loaded; [`LEAF`] if nothing is.
+    /// The place loaded; [`LEAF`] if this is a leaf.
     key: Key,
     at: u32,
-    /// Where `others` has what other values lead to, from 1; 0 for nowhere.
+    /// Index from 1 into `others`, where the successors of other values are; 0 if there are none.
     others: u32,
 }
 
@@ -104,10 +103,10 @@ pub(crate) struct Decisions {
     recoveries: FxHashMap<u128, u64>,
 }
 
-/// What the tree learnt from a run.
+/// The tree's news from a run.
 pub(crate) enum News {
     Path,
-    /// There was such a run.
+    /// Such a run was known already.
     Nothing,
 }
 
@@ -132,7 +131,7 @@ impl Decisions {
         }
     }
 
-    /// Where the runs go on that load `value` here, if there was one.
+    /// The node that follows a load of `value` here, if a run went there.
     #[inline]
     pub(crate) fn next(&self, node: u32, value: u64) -> Option<u32> {
         let kept = &self.nodes[node as usize];
@@ -147,8 +146,7 @@ impl Decisions {
         }
     }
 
-    /// Where the runs go on that found something here which follows from what they had found before, and what it
-    /// is.
+    /// The value found here and the next node, at a node whose value follows from the values found before.
     pub(crate) fn only(&self, node: u32) -> (u64, u32) {
         (self.nodes[node as usize].value, node + 1)
     }
@@ -189,7 +187,7 @@ impl Decisions {
         }
     }
 
-    /// Has a value lead from a load to a node.
+    /// Adds the edge from a load to the node that follows a value.
     fn branch(&mut self, node: u32, value: u64, to: u32) {
         let others = &mut self.nodes[node as usize].others;
         if *others == 0 {
@@ -199,7 +197,7 @@ impl Decisions {
         self.others[*others as usize - 1].push((value, to));
     }
 
-    /// Appends a path on which nothing is known yet: its nodes follow one another.
+    /// Appends a new path: its nodes are consecutive.
     fn append(&mut self, path: &[Step], course: Course) {
         let loads = path.iter().map(|step| Kept {
             value: step.value,

@@ -1,13 +1,13 @@
-//! Images that a check rejected, while it is found out how they come to be.
+//! Images that a check rejected, while their origin is traced.
 
 use crate::memory::cells::Line;
 
 /// An image that a check rejected.
 pub(crate) struct Failed {
     pub(crate) message: String,
-    /// What the outermost execution that is named yet started from.
+    /// The starting image of the outermost execution named so far.
     pub(crate) image: Vec<Line>,
-    /// The last crash first: events done, and what it left.
+    /// The last crash first: events done, and the image left.
     pub(crate) crashes: Vec<(usize, Vec<Line>)>,
 }
 

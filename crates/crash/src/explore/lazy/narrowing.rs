@@ -1,14 +1,14 @@
-//! What narrows the classes at hand.
+//! Narrowings of the current classes.
 
 use std::rc::Rc;
 
 use crate::explore::lazy::candidates::Candidates;
 use crate::explore::lazy::stored::Stored;
 
-/// Something that a run looked at and that narrowed the class at hand: what a line may hold from there on.
+/// Something that a run looked at and that narrowed the current class: what a line may hold from there on.
 #[derive(Clone)]
 pub(crate) struct Filter {
-    /// Events of the run before.
+    /// Events of the run before it.
     pub(crate) at: u32,
     pub(crate) slot: usize,
     pub(crate) narrowing: Narrowing,
@@ -21,15 +21,15 @@ pub(crate) struct Filter {
 pub(crate) enum Narrowing {
     /// A load of a word that split the class.
     Word(usize, u64),
-    /// Other contents go another way, or none.
+    /// Other contents are explored separately, or not at all.
     Line,
-    /// A line of a copy is marked. Nothing is narrowed.
+    /// Some line of a copy is marked. Nothing is narrowed.
     Begun,
-    /// It is this one of those of the copy that might be.
+    /// This one, by index among the copy's lines that may be marked, is marked.
     Marked(usize),
     /// The line's completion begins.
     Begins,
-    /// It ends: what it stored to unmarked contents, and the contents that are the same now.
+    /// The completion ends: what it stored to unmarked contents, and the contents that are equal now.
     Ends {
         stored: Stored,
         joined: Rc<Candidates>,

@@ -1,4 +1,4 @@
-//! What a run made of memory, whatever image it began on.
+//! A run's effect on memory, whatever image it began on.
 
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
@@ -10,11 +10,10 @@ use crate::memory::cells::{LINE_CELLS, Line};
 use crate::memory::event::Event;
 use crate::memory::persistence::line_hash;
 
-/// The last stores of a run to each word, and its changes of length and blocks. A word that it did not
-/// store to is what the image has there.
+/// The last stores of a run to each word, and its changes of length and blocks. Every other word is as in the image.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    /// By slot, up to the last one that was stored to: place in `lines`, from 1; 0 for none.
+    /// By slot, up to the last slot stored to: index into `lines`, from 1; 0 for none.
     places: Vec<u16>,
     lines: Vec<Stored>,
     /// Identifies the changes of length and blocks.
@@ -22,8 +21,8 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    /// What the events do, but for what `completed` lines, which the class has so already. Lines that they change
-    /// have slots; those of others no image has otherwise.
+    /// The effect of the events, except on `completed` lines, which are complete in the class already. A changed line
+    /// without a slot is equal in all images, and is left out.
     pub(crate) fn new(events: &[Event], completed: &[Completed], class: &ImageClass) -> Self {
         let (mut overlay, mut slots) = (Self::default(), class.finder());
         for (index, event) in events.iter().enumerate() {
@@ -49,7 +48,7 @@ impl Overlay {
         overlay
     }
 
-    /// What is stored to the line of a slot.
+    /// The stores to the line of a slot.
     fn line(&mut self, slot: usize) -> &mut Stored {
         if self.places.len() <= slot {
             self.places.resize(slot + 1, 0);
@@ -69,7 +68,7 @@ impl Overlay {
         (stored.cells >> cell & 1 != 0).then(|| stored.content[cell])
     }
 
-    /// Identifies what the run left of a line that had one of these contents.
+    /// Identifies the run's result for a line that had one of these contents.
     pub(crate) fn left(&self, slot: usize, line: u64, before: &Candidates) -> u128 {
         let place = usize::from(self.places.get(slot).copied().unwrap_or(0));
         let Some(stored) = place.checked_sub(1).map(|place| &self.lines[place]) else {
@@ -86,7 +85,7 @@ impl Overlay {
         xxh3_128_with_seed(&before.hash().to_le_bytes(), stores)
     }
 
-    /// Identifies it, among those of one numbering of lines.
+    /// Identifies the overlay, among those with one numbering of lines.
     pub(crate) fn hash(&self) -> u128 {
         let mut hash = u128::from(self.space);
         for (slot, &place) in self.places.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The classes of images that crashes of one execution leave.
 //!
-//! The execution is the workload, from contents that are known, or a recovery, from those that the
+//! The execution is the workload, which starts from known contents, or a recovery, which starts from contents that the
 //! crash before may have left.
 
 use std::rc::Rc;
@@ -17,40 +17,40 @@ use crate::explore::options::Failure;
 use crate::memory::cells::{Line, index_of, line_of};
 use crate::memory::event::{Event, changes_device};
 
-/// What became durable when, of the lines that an execution stores to.
+/// Which changes became durable when, for the lines that an execution stores to.
 #[derive(Default)]
 pub(crate) struct Passage {
     lines: FxHashMap<usize, Unsettled>,
-    /// Per thread, the write-backs that no fence followed: slot and step.
+    /// Per thread, the write-backs that no fence has followed: slot and step.
     issued: Vec<Vec<(usize, u64)>>,
     step: u64,
-    /// A line that was stored to, of which the class does not have yet what a crash may leave.
+    /// A line that was stored to, and for which the class is not up to date yet.
     stale: Option<usize>,
-    /// What the class held before, in the order of its changes.
+    /// Former contents of the class, in the order of its changes.
     before: Vec<(usize, Rc<Candidates>)>,
 }
 
 /// Images that an event made possible.
 enum New {
-    /// Every one: an oracle expects something else now.
+    /// Every image: an oracle's expectation has changed.
     All,
-    /// Those with a line at one of the contents that the event made, each behind what it was before the execution.
+    /// Those with a line at a content that the event made; each follows the line's content before the execution.
     Line(usize, Vec<(Line, Line)>),
 }
 
-/// Stores to one line that nothing comes between which would change another one or what an oracle expects: a crash
-/// behind any of them leaves the same of all other lines. So their images are one class.
+/// Consecutive stores to one line, with nothing between them that changes another line or an oracle's expectation: a
+/// crash after any of them leaves equal contents of all other lines. So their images are one class.
 #[derive(Default)]
 struct Stored {
     slot: usize,
     left: Vec<Left>,
 }
 
-/// What a store made of a line.
+/// The result of a store to a line.
 struct Left {
-    /// Events with the store.
+    /// Number of events up to and including the store.
     done: usize,
-    /// What the line was before the execution.
+    /// The line's content before the execution.
     origin: Line,
     content: Line,
 }
@@ -71,7 +71,7 @@ impl Stored {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Durability {
     AtOnce,
-    /// Stores are, holes only at a sync.
+    /// Stores are guaranteed at once, holes only at a sync.
     Stores,
     ByFence,
     BySync,
@@ -83,17 +83,17 @@ impl Passage {
         self.before.push((slot, before));
     }
 
-    /// Takes in what the execution looked at before its next event.
+    /// Applies what the execution looked at before its next event.
     fn filter(&mut self, class: &mut ImageClass, filter: &Filter) {
         match self.lines.get_mut(&filter.slot) {
             Some(line) => {
                 match filter.narrowing {
-                    // It did not store to the word since, but by the line's completion.
+                    // The execution has not stored to the word since, except by the line's completion.
                     Narrowing::Word(word, value) => line.keep(|content| content[word] == value),
                     Narrowing::Line | Narrowing::Marked(_) | Narrowing::Begins => {
                         line.keep(|content| filter.kept.has(content));
                     }
-                    // Nothing is narrowed, or the events say what became of the line.
+                    // Nothing is narrowed, or the events themselves say what became of the line.
                     Narrowing::Begun | Narrowing::Ends { .. } => return,
                 }
                 self.settle(class, filter.slot);
@@ -111,7 +111,7 @@ impl Passage {
         self.set(class, slot, candidates);
     }
 
-    /// Does something to a line; what a crash now may leave of it that none before could.
+    /// Changes a line. Returns what a crash may leave of it now and could not before.
     fn change(
         &mut self,
         class: &mut ImageClass,
@@ -139,13 +139,13 @@ impl Passage {
         Some(newest)
     }
 
-    /// Whether an event leaves all lines what they are, but for the one that was stored to last.
+    /// Whether an event leaves all lines as they are, except the line that was stored to last.
     fn goes_on(&self, event: &Event, class: &ImageClass) -> bool {
         let is_same = |slot| event.stores_to() == Some(class.line(slot));
         matches!(event, Event::WriteBack { .. }) || self.stale.is_none_or(is_same)
     }
 
-    /// Has the class know what a crash may leave now of the line that was stored to last.
+    /// Updates the class for the line that was stored to last: what a crash may leave of it now.
     fn settle_stored(&mut self, class: &mut ImageClass) {
         if let Some(slot) = self.stale.take() {
             self.settle(class, slot);
@@ -192,7 +192,7 @@ impl Passage {
         left.iter().enumerate().map(content).collect()
     }
 
-    /// Takes the class back to where it was before the execution.
+    /// Restores the class to its state before the execution.
     fn undo(self, class: &mut ImageClass) {
         for (slot, candidates) in self.before.into_iter().rev() {
             class.set(slot, candidates);
@@ -210,8 +210,8 @@ impl Lazy<'_, '_> {
         }
     }
 
-    /// Visits the class of new images at every event from number `from` on of an execution that
-    /// starts on the images of the class at hand, as narrowed by its loads, `filters`.
+    /// Visits the classes of new images, from event number `from` on, of an execution that starts on the images of the
+    /// current class, as narrowed by its loads, `filters`.
     pub(crate) fn pass(&mut self, events: &[Event], filters: &[Filter], depth: u32, from: u32) {
         let mut passage = Passage::default();
         let durability = self.durability();
@@ -251,8 +251,8 @@ impl Lazy<'_, '_> {
         }
     }
 
-    /// Does an event to the class. If it makes images possible: all of them, or those with a line
-    /// at its newest.
+    /// Applies an event to the class. Returns the images that it makes possible: all, or those with a line at its
+    /// newest.
     fn take_in(
         &mut self,
         passage: &mut Passage,
@@ -308,7 +308,7 @@ impl Lazy<'_, '_> {
         self.visit_new(passage, depth, done, |_| None);
     }
 
-    /// Visits the class with a line at any of what was stored to it one after the other, if anything was.
+    /// Visits the class with a line at any of its consecutive stored contents, if there are any.
     fn visit_stored(&mut self, passage: &Passage, stored: &mut Stored, depth: u32) {
         let Stored { slot, left } = core::mem::take(stored);
         let Some(last) = left.last() else { return };
@@ -323,8 +323,8 @@ impl Lazy<'_, '_> {
         self.class.set(slot, before);
     }
 
-    /// Visits the class. `store` says of an image after which event it is one, and what the line that was stored to
-    /// held before the execution, if it is not as after event `done`.
+    /// Visits the class. For an image, `store` returns the event after which it is one, and the stored line's content
+    /// before the execution; `None` if these are as after event `done`.
     fn visit_new(
         &mut self,
         passage: &Passage,

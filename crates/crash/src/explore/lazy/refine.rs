@@ -10,7 +10,7 @@ use crate::explore::lazy::walk::Lazy;
 use crate::memory::event::Event;
 
 impl Lazy<'_, '_> {
-    /// What `find` finds in the tree, after a run on the class at hand if nothing yet.
+    /// The result of `find` in the tree; if nothing is there yet, a run on the current class comes first.
     pub(super) fn follow(
         &mut self,
         depth: u32,
@@ -25,7 +25,7 @@ impl Lazy<'_, '_> {
             self.stopped = true;
             return None;
         }
-        // A run that was not shown all marks may have gone another way.
+        // A run that did not see all marks may have gone another way.
         let hides = self.run_recorded(depth, known, Marks::Hidden);
         let found = find(&self.decisions[depth as usize]);
         if found.is_none() && hides {
@@ -35,8 +35,8 @@ impl Lazy<'_, '_> {
         found
     }
 
-    /// Goes on in the tree from `node` with all images of the class at hand. Crashes before event
-    /// `from` of their runs were tried already. Returns whether recoveries were crashed.
+    /// Continues in the tree from `node` with all images of the current class. Crashes before event `from` of their
+    /// runs were tried already. Returns whether recoveries were crashed.
     pub(super) fn refine(&mut self, depth: u32, known: u128, mut node: u32, from: u32) -> bool {
         loop {
             let (key, at) = match self.decisions[depth as usize].node(node) {
@@ -69,7 +69,7 @@ impl Lazy<'_, '_> {
         }
     }
 
-    /// Goes on in the tree from where runs have found `value` at `node`. Returns whether recoveries were crashed.
+    /// Continues in the tree where runs found `value` at `node`. Returns whether recoveries were crashed.
     pub(super) fn go_on(
         &mut self,
         depth: u32,
@@ -81,7 +81,7 @@ impl Lazy<'_, '_> {
         next.is_some_and(|next| self.refine(depth, known, next, from))
     }
 
-    /// Goes on with each part of the class by the value of a word.
+    /// Continues with each part of the class by the value of a word.
     fn split(
         &mut self,
         depth: u32,
@@ -105,7 +105,7 @@ impl Lazy<'_, '_> {
             };
             self.splits().push(filter);
             if self.go_on(depth, known, (node, value), from) {
-                // Up to this load, the other parts' runs are the same.
+                // Up to this load, the other parts have equal runs.
                 from = from.max(at + 1);
                 crashed = true;
             }
@@ -122,7 +122,7 @@ impl Lazy<'_, '_> {
         self.filters.last_mut().expect("a class is at hand")
     }
 
-    /// The end of a run, for all images of the class at hand. Returns whether it was crashed.
+    /// The end of a run, for all images of the current class. Returns whether recovery was crashed.
     fn arrive(&mut self, depth: u32, outcome: &Outcome, from: u32) -> bool {
         if let Err(message) = &outcome.verdict {
             self.fail(message.clone());
@@ -131,7 +131,7 @@ impl Lazy<'_, '_> {
         self.crash_recovery(depth, &outcome.recovery, from)
     }
 
-    /// Crashes the recovery of all images of the class at hand.
+    /// Crashes the recovery of all images of the current class.
     fn crash_recovery(&mut self, depth: u32, events: &[Event], from: u32) -> bool {
         if depth < self.walker.options.recovery_depth && !events.is_empty() {
             let filters = core::mem::take(self.splits());

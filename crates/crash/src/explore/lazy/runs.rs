@@ -1,4 +1,4 @@
-//! Runs of the check on an image of a class, and what is kept of them.
+//! Runs of the check on an image of a class, and what they leave in the trees.
 
 use crate::explore::lazy::class::ImageClass;
 use crate::explore::lazy::completion::{Completed, Marks, Uncompleted};
@@ -12,8 +12,8 @@ use crate::memory::event::Event;
 use crate::memory::footprint::{FirstLoad, Looked};
 
 impl Lazy<'_, '_> {
-    /// Runs the check on an image of the class at hand, until recovery is complete if it has two stages, and
-    /// takes in what it read and did. Whether it was not shown all marks.
+    /// Runs the check on an image of the current class, up to the end of recovery if it has two stages, and records its
+    /// reads and actions. Returns whether some marks were hidden from it.
     pub(super) fn run_recorded(&mut self, depth: u32, known: u128, marks: Marks) -> bool {
         self.runs += 1;
         self.walker.report.states += 1;
@@ -63,7 +63,7 @@ impl Lazy<'_, '_> {
         hides
     }
 
-    /// Runs the whole check on an image of the class at hand and takes in what it read and did after recovery.
+    /// Runs the whole check on an image of the current class and records what it did after recovery.
     pub(super) fn verify_recorded(&mut self, depth: u32, known: u128) {
         self.walker.report.verifications += 1;
         let again = self.class.lines().to_vec();
@@ -90,8 +90,8 @@ impl Lazy<'_, '_> {
         }
     }
 
-    /// Runs the check on an image of the class at hand as it is in `begun_on`. What it did, and its loads of words
-    /// that may differ.
+    /// Runs the check on an image of the current class as it is in `begun_on`. Returns what it did, and its loads of
+    /// words that may differ.
     fn run_on_class(
         &mut self,
         depth: u32,
@@ -115,8 +115,7 @@ impl Lazy<'_, '_> {
         (run, shared.footprint.take())
     }
 
-    /// Loads as steps, of a run that had done `before` events when it began to count; its completions have these
-    /// numbers.
+    /// The loads as steps. The run had done `before` events when counting began; its completions have these numbers.
     pub(super) fn path(
         &self,
         loads: &[FirstLoad],

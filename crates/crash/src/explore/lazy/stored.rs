@@ -1,4 +1,4 @@
-//! What a run stored to one line.
+//! The stores of a run to one line.
 
 use crate::memory::cells::{LINE_CELLS, Line, index_of, line_of};
 use crate::memory::event::Event;
@@ -6,7 +6,7 @@ use crate::memory::event::Event;
 /// A bit for each cell of a line.
 pub(super) const ALL: u16 = (1 << LINE_CELLS) - 1;
 
-/// What was stored to a line.
+/// The stores to a line.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Stored {
     /// A bit for each cell.
@@ -26,7 +26,7 @@ impl Stored {
 
     pub(super) fn take_in(&mut self, line: u64, event: &Event) {
         match *event {
-            // What the run found there already another image may not have.
+            // The content that this run replaced may differ in another image.
             Event::Store { word, new, .. } if line_of(word) == line => {
                 self.cells |= 1 << index_of(word);
                 self.content[index_of(word)] = new;
@@ -39,14 +39,14 @@ impl Stored {
         }
     }
 
-    /// What this makes of a content.
+    /// `content` after these stores.
     pub(crate) fn applied(&self, content: &Line) -> Line {
         let mut content = *content;
         self.store_to(&mut content);
         content
     }
 
-    /// Whether a content holds all of it already.
+    /// Whether a content already holds everything that was stored.
     pub(crate) fn is_in(&self, content: &Line) -> bool {
         let cells = content.iter().zip(&self.content).enumerate();
         let mut stored = cells.filter(|(cell, _)| self.cells >> cell & 1 != 0);

@@ -1,4 +1,4 @@
-//! A line that an execution stores to, while what it held before may not be known.
+//! A line that an execution stores to, whose content before may be unknown.
 
 use crate::explore::lazy::candidates::Candidates;
 use crate::memory::cells::Line;
@@ -18,7 +18,7 @@ impl Change {
         }
     }
 
-    /// Whether it makes another content of this one.
+    /// Whether it changes this content.
     fn changes(self, content: &Line) -> bool {
         match self {
             Change::Word(word, value) => content[usize::from(word)] != value,
@@ -29,8 +29,7 @@ impl Change {
 
 /// A line's possible contents before the execution, and what the execution did to it since.
 ///
-/// A crash leaves any of those contents with any prefix of the changes, those that are guaranteed
-/// included.
+/// A crash leaves any of those contents, with all guaranteed changes and any prefix of the others.
 pub(crate) struct Unsettled {
     origins: Vec<Origin>,
     /// Changes that are not guaranteed, oldest first, with their steps.
@@ -59,7 +58,7 @@ impl Unsettled {
         }
     }
 
-    /// Whether some content would become another.
+    /// Whether the change alters any of the contents.
     pub(crate) fn changes(&self, change: Change) -> bool {
         let mut latest = self.origins.iter().map(|origin| &origin.latest);
         latest.any(|content| change.changes(content))
@@ -76,7 +75,7 @@ impl Unsettled {
         !self.pending.is_empty()
     }
 
-    /// Makes the changes up to `step` certain. Returns whether there were any.
+    /// Makes the changes up to `step` guaranteed. Returns whether there were any.
     pub(crate) fn guarantee(&mut self, step: u64) -> bool {
         let certain = self.pending.partition_point(|(made, _)| *made <= step);
         for (_, change) in self.pending.drain(..certain) {
@@ -87,19 +86,19 @@ impl Unsettled {
         certain > 0
     }
 
-    /// Drops what is, by now, none of the contents that `is_kept` is asked about.
+    /// Drops the contents that, by now, `is_kept` refuses.
     pub(crate) fn keep(&mut self, is_kept: impl Fn(&Line) -> bool) {
         self.origins.retain(|origin| is_kept(&origin.latest));
     }
 
-    /// Everything that a crash may leave.
+    /// Every content that a crash may leave.
     pub(crate) fn candidates(&self, line: u64) -> Candidates {
         let mut versions = Vec::with_capacity(self.origins.len() * (1 + self.pending.len()));
         versions.extend(self.versions().map(|(_, content)| content));
         Candidates::new(line, versions)
     }
 
-    /// What a crash may leave with all changes made, each behind what it was before the execution.
+    /// The contents with all changes made, each after its content before the execution.
     pub(crate) fn newest(&self) -> impl Iterator<Item = (Line, Line)> + '_ {
         let origins = self.origins.iter();
         origins.map(|origin| (origin.before, origin.latest))

@@ -1,7 +1,8 @@
-//! Which recovered images were verified: by what is left of the lines that verifications read.
+//! Which recovered images were verified, identified by the lines that verifications read.
 //!
-//! A verification that walks its tree of loads looks at hundreds of words, and most classes that come to it differ
-//! in what nobody reads. So the lines that the tree reads at all are known, and what they hold identifies the walk.
+//! A verification that walks its tree of loads looks at hundreds of words, and most classes that come to it differ in
+//! words that no verification reads. So the lines that the tree reads at all are known, and their contents identify the
+//! walk.
 
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::xxh3_128;
@@ -16,13 +17,13 @@ pub(crate) struct Verified {
     slots: Vec<usize>,
     is_read: Vec<bool>,
     walks: FxHashSet<u128>,
-    /// Room for what is hashed.
+    /// Buffer for the bytes that are hashed.
     bytes: Vec<u8>,
 }
 
 impl Verified {
-    /// Takes in that a verification reads the line of a slot. What was verified before is forgotten if that is
-    /// news: it was not identified by that line.
+    /// Records that a verification reads the line of a slot. If that is news, earlier walks are forgotten: they were
+    /// identified without that line.
     pub(crate) fn reads(&mut self, slot: usize) {
         if self.is_read.len() <= slot {
             self.is_read.resize(slot + 1, false);
@@ -34,7 +35,7 @@ impl Verified {
         }
     }
 
-    /// Identifies the walk of the class at hand, recovered, from the root of `known`.
+    /// Identifies the walk of the current class, after recovery, from the root of `known`.
     pub(crate) fn walk(&mut self, known: u128, class: &ImageClass, overlay: &Overlay) -> u128 {
         self.bytes.clear();
         self.bytes.extend(known.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What recoveries have made of images, verified once.
+//! Results of recoveries, each verified once.
 
 use std::rc::Rc;
 
@@ -9,8 +9,8 @@ use crate::explore::lazy::decisions::{Decisions, Node, Recovery};
 use crate::explore::lazy::walk::Lazy;
 
 impl Lazy<'_, '_> {
-    /// Verifies what recovery has made of all images of the class at hand, as far as no verification has
-    /// read the same before. Returns whether nothing is wrong.
+    /// Verifies the recovered images of the current class, unless a verification has read the same before. Returns
+    /// whether nothing is wrong.
     pub(super) fn recovered(&mut self, depth: u32, recovery: &Recovery) -> bool {
         let mut bytes = [0; 32];
         bytes[..16].copy_from_slice(&self.space());
@@ -35,8 +35,8 @@ impl Lazy<'_, '_> {
         is_right
     }
 
-    /// What `find` finds in the tree of verifications, after a whole run on the class at hand if nothing
-    /// yet.
+    /// The result of `find` in the tree of verifications; if nothing is there yet, a whole run on the current class
+    /// comes first.
     fn verification(
         &mut self,
         depth: u32,
@@ -51,7 +51,7 @@ impl Lazy<'_, '_> {
         find(&self.verifications)
     }
 
-    /// Goes on in the tree of verifications from `node` with all images of the class at hand, recovered.
+    /// Continues in the tree of verifications from `node` with all recovered images of the current class.
     fn verify(&mut self, depth: u32, known: u128, recovery: &Recovery, mut node: u32) {
         loop {
             let key = match self.verifications.node(node) {
@@ -76,7 +76,7 @@ impl Lazy<'_, '_> {
         }
     }
 
-    /// Verifies each part of the class by the value of a word that recovery has left as it was.
+    /// Verifies each part of the class by the value of a word that recovery has not changed.
     fn verify_each(
         &mut self,
         depth: u32,

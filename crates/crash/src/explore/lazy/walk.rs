@@ -1,9 +1,9 @@
 //! The lazy walk: classes of images, split only where a check looks.
 //!
-//! A check runs on one image of the class at hand and its loads are recorded; wherever another
-//! image of the class would have given another value, the class is split and the other part goes
-//! its own way. What runs did is kept by what they read ([`crate::explore::lazy::decisions`]), so an image whose
-//! loads would be those of an earlier run costs a walk through the tree, not a run.
+//! A check runs on one image of the current class, and its loads are recorded. Wherever another image of the class
+//! would have given another value, the class is split and the other part is explored separately. The actions of runs
+//! are kept by what they read ([`crate::explore::lazy::decisions`]), so an image that would repeat an earlier run's
+//! loads costs a walk through the tree, not a run.
 
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -26,15 +26,15 @@ use crate::schedule::policy::Schedule;
 pub(crate) struct Lazy<'w, 'a> {
     pub(super) walker: &'w mut Walker<'a>,
     pub(super) class: ImageClass,
-    /// By crashes in recovery so far.
+    /// By the number of crashes in recovery so far.
     pub(super) decisions: Vec<Decisions>,
-    /// What narrowed the classes at hand, the innermost last.
+    /// What narrowed the current classes, the innermost last.
     pub(super) filters: Vec<Vec<Filter>>,
     pub(super) completions: Completions,
     pub(super) failures: Vec<Failed>,
-    /// What verifications read of what recoveries had left.
+    /// What verifications read of recovered memory.
     pub(super) verifications: Decisions,
-    /// Those that found nothing wrong.
+    /// Verifications that found nothing wrong.
     pub(super) verified: Verified,
     /// Runs of the check on this execution.
     pub(super) runs: u64,
@@ -73,11 +73,10 @@ impl<'w, 'a> Lazy<'w, 'a> {
 }
 
 impl Lazy<'_, '_> {
-    /// Walks an execution that started on the memory as it is now. False if the limit of runs cut
-    /// it short.
+    /// Walks an execution that started on memory as it is now. False if the limit of runs cut it short.
     fn execution(&mut self, trace: &[Event]) -> bool {
         self.runs = 0;
-        // What the oracle learnt from this execution, by a log say, is no load.
+        // The oracle may have learnt from this execution by other means than loads, such as a log.
         self.decisions.clear();
         self.completions = Completions::default();
         let footprint = &self.walker.crash.shared.footprint;
@@ -102,7 +101,7 @@ impl Lazy<'_, '_> {
         whole
     }
 
-    /// Hash of what decides a check's course besides the image.
+    /// Hash of everything but the image that decides a check's course.
     fn known(&self) -> u128 {
         let mut bytes: Vec<u8> = Vec::with_capacity(64);
         bytes.extend(self.walker.state.durable.0.to_le_bytes());
@@ -120,7 +119,7 @@ impl Lazy<'_, '_> {
         (u128::from(memory.len()) << 64 | u128::from(memory.backing())).to_le_bytes()
     }
 
-    /// Takes in that images after `depth` crashes in recovery may differ in `lines`.
+    /// Records that images after `depth` crashes in recovery may differ in `lines`.
     pub(super) fn vary(&mut self, lines: &[u64], depth: u32) {
         let memory = &self.walker.crash.shared.memory;
         let mut news = false;
@@ -128,7 +127,7 @@ impl Lazy<'_, '_> {
             news |= self.class.vary(line, depth, memory);
         }
         if news {
-            // Runs recorded no loads of a line that could not vary.
+            // Runs did not record loads of a line that could not vary.
             self.decisions.truncate(depth as usize);
             self.verifications = Decisions::default();
             self.verified = Verified::default();
@@ -137,19 +136,19 @@ impl Lazy<'_, '_> {
         self.decisions.resize_with(depths, Decisions::default);
     }
 
-    /// Takes in that images after `depth` crashes in recovery may show what a recovery did.
+    /// Records that images after `depth` crashes in recovery may show a recovery's stores.
     pub(super) fn rewrite(&mut self, trace: &[Event], depth: u32) {
         let footprint = &self.walker.crash.shared.footprint;
         let lines = trace.iter().filter_map(Event::stores_to);
         let news =
             footprint.with_torn(|torn| lines.filter(|&line| torn.rewrite(line, depth)).count());
         if news > 0 {
-            // Runs recorded less than all that a checksum covers.
+            // Runs recorded only part of what a checksum covers.
             self.decisions[depth as usize..].fill_with(Decisions::default);
         }
     }
 
-    /// Checks every image of the class at hand, and crashes their recoveries.
+    /// Checks every image of the current class, and crashes their recoveries.
     pub(crate) fn visit_class(&mut self, depth: u32) {
         self.walker.report.classes += 1;
         let images = self.class.images();
@@ -184,7 +183,7 @@ impl Lazy<'_, '_> {
         self.stopped = true;
     }
 
-    /// Makes a finding of an image that was rejected.
+    /// Makes a finding of a rejected image.
     fn name(&mut self, trace: &[Event], failed: Failed) {
         let (message, crashes) = failed.in_order();
         let class = &self.class;

@@ -1,5 +1,5 @@
-//! Two fences a relocation: the copy is durable before the word that says so, and that word before
-//! anyone may change the copy.
+//! Two fences per relocation: the copy is durable before the word that says so, and that word before any thread may
+//! change the copy.
 //!
 //! As printed (Espresso section 4.2; FFCCD figure 6a) a second thread may change the copy between the
 //! word's store and its fence, and two threads may copy one object over each other. So the claim is a

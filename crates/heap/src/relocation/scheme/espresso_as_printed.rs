@@ -1,10 +1,10 @@
-//! Espresso's relocation to the letter, for several threads that share objects field by field, which loses
-//! committed changes: whoever finds an object not moved copies it, and others use the copy as soon as they
-//! see the word that says so, which may not be durable yet.
+//! Espresso's relocation as printed. With several threads that share objects field by field it loses committed changes:
+//! any thread that finds an object not moved copies it, and others use the copy as soon as they see the word that says
+//! so, which may not be durable yet.
 
 use super::{Found, Recovery, Scheme, Settle, Shown};
 
-/// Copy, fence, moved, fence, by nobody's leave.
+/// Copy, fence, moved, fence, without a claim.
 pub static ESPRESSO_AS_PRINTED: Scheme = Scheme {
     name: "espresso-as-printed",
     number: 5,

@@ -1,15 +1,15 @@
-//! FFCCD without a fence of its own, on hardware that remembers which lines of copies reached persistence,
-//! corrected where the printed protocol loses data.
+//! FFCCD without fences of its own, on hardware that remembers which lines of copies reached persistence, corrected
+//! where the printed protocol loses data.
 //!
-//! A line that reached persistence may hold what was committed to it since, so recovery never stores to it
-//! (FFCCD's observation 4). For that a line must not count before it holds all it is to hold: objects that
-//! share destination lines are copied together under one claim, by plain stores, and the mark of each line
-//! is set by one `relocate` behind the last of them. What recovery completes it marks durably, because the
-//! program may commit to it before the next crash.
+//! A line that reached persistence may hold later commits, so recovery never stores to it (FFCCD's observation 4).
+//! Therefore a line must not count before it holds everything that belongs there: objects that share destination lines
+//! are copied together under one claim, by plain stores, and the mark of each line is set by one `relocate` behind the
+//! last of them. Lines that recovery completes it marks durably, because the program may commit to them before the next
+//! crash.
 
 use super::{Found, Recovery, Scheme, Settle, Shown};
 
-/// Copy and mark; recovery completes what was begun.
+/// Copy and mark; recovery completes unfinished copies.
 pub static FFCCD: Scheme = Scheme {
     name: "ffccd",
     number: 6,

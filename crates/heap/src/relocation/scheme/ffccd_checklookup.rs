@@ -1,9 +1,9 @@
-//! FFCCD with all of its hardware, FFX in the paper's figures: as [`FFCCD`], and the read barrier asks the
+//! FFCCD with all of its hardware (FFX in the paper's figures): like [`FFCCD`], but the read barrier asks the
 //! instruction `checklookup` whether an object moves, and where to.
 //!
-//! The hardware answers from Bloom filters over the pages that are emptied, and from a look-aside buffer of
-//! the forwarding table. It is told when a plan comes into force, again by recovery, and it forgets at the
-//! cycle's end. Answers are those of the tables, so nothing else differs.
+//! The hardware answers from Bloom filters over the source pages, and from a look-aside buffer of the forwarding table.
+//! It is told when a plan comes into force, and again by recovery; it forgets at the cycle's end. Its answers equal
+//! those of the tables, so nothing else differs.
 
 use super::{FFCCD, Found, Scheme};
 

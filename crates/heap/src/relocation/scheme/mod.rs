@@ -1,7 +1,7 @@
 //! Relocation schemes: how a copy becomes the object, whatever a crash keeps.
 //!
-//! A scheme is a table of facts, one file each; [`SCHEMES`] lists them. What the facts mean is done in
-//! one place (the open cycle), so that a scheme cannot forget half of a rule.
+//! A scheme is a table of facts, in a file of its own; [`SCHEMES`] lists them. Only the open cycle acts on the facts,
+//! so a scheme cannot forget half of a rule.
 
 mod espresso;
 mod espresso_as_printed;
@@ -13,85 +13,84 @@ mod piggyback;
 mod sfccd;
 mod sfccd_as_printed;
 
-/// Who says whether an object moves, and where to.
+/// How it is decided whether an object moves, and where to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// Tables of frames and of the plan, by software.
+    /// By software, from tables of frames and of the plan.
     InTables,
-    /// The hardware, which was told when the plan came into force ([`firn_media::CheckLookup::check_lookup`]).
+    /// By the hardware, which was told when the plan came into force ([`firn_media::CheckLookup::check_lookup`]).
     ByHardware,
 }
 
 /// When the settled word of a unit is stored: from then on the copy counts and the source does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Settle {
-    /// By whoever copies, right after the copy.
+    /// By the copying thread, right after the copy.
     AtCopy,
     /// By the first transaction that changes the object, strictly after its log's fence, which covers
     /// the copy's lines as well.
     AtChange,
-    /// By nobody: the hardware remembers which lines of copies reached persistence
-    /// ([`firn_media::Relocate::relocate`]), and a line that did counts.
+    /// Never: the hardware remembers which lines of copies reached persistence ([`firn_media::Relocate::relocate`]),
+    /// and these lines count.
     ByHardware,
 }
 
-/// From when on others may use a copy.
+/// When others may begin to use a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shown {
-    /// From the last fence of its relocation on.
+    /// After the last fence of its relocation.
     AfterFence,
-    /// From the store of its settled word on, which a fence follows: meanwhile somebody may change, durably,
-    /// what recovery will copy over.
+    /// After the store of its settled word, before the fence that follows: meanwhile a thread may durably change bytes
+    /// that recovery will copy over.
     AtStore,
 }
 
-/// What recovery takes a settled word for.
+/// How recovery interprets settled words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recovery {
     /// The copy is whole: settled units stay as they are, others are copied again.
     CopyUnsettled,
-    /// The copy may be torn: settled units are compared with their source and copied again where
-    /// they differ (figure 7b of FFCCD). Loses what was committed to the copy.
+    /// The copy may be torn: settled units are compared with their source and copied again where they differ (figure 7b
+    /// of FFCCD). Loses commits to the copy.
     CopyDifferent,
-    /// A line that reached persistence stays as it is. Of objects that share lines with one that did, the
-    /// other lines are copied and marked durably.
+    /// A line that reached persistence stays as it is. Where objects share lines with one that did, their other lines
+    /// are copied and marked durably.
     CopyUnreached,
-    /// An object of which some lines reached persistence, and some did not, is copied again as a whole (FFCCD,
-    /// section 3.3.3). Loses what was committed to those that did.
+    /// An object is copied again as a whole if some of its lines reached persistence and some did not (FFCCD, section
+    /// 3.3.3). Loses commits to the lines that did.
     CopyReached,
 }
 
 /// The facts of a relocation scheme.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scheme {
-    /// What it is called on command lines and in reports.
+    /// Its name on command lines and in reports.
     pub name: &'static str,
     /// Its number on media.
     pub number: u64,
     /// Whether objects move at all.
     pub moves: bool,
-    /// Who says where they go.
+    /// How the destinations of objects are found.
     pub found: Found,
-    /// Whether the one thread that claimed an object copies it. Otherwise whoever comes does, over each
-    /// other.
+    /// Whether only the thread that claimed an object copies it. Otherwise several threads may, over each other.
     pub claims: bool,
-    /// Whether objects whose destinations share lines are copied together, so that no line holds half of
-    /// them when it counts.
+    /// Whether objects whose destinations share lines are copied together, so that no line counts while it holds only a
+    /// part of them.
     pub groups: bool,
-    /// Whether the copy's lines are written back by whoever copies.
+    /// Whether the copying thread writes the copy's lines back.
     pub write_back_copy: bool,
     /// Whether a fence follows the copy.
     pub fence_copy: bool,
     /// When the settled word is stored.
     pub settle: Settle,
-    /// Whether a fence follows the settled word's write-back, before anyone else may use the copy.
+    /// Whether a fence follows the settled word's write-back, before any other thread may use the copy.
     pub fence_settled: bool,
-    /// From when on others use the copy.
+    /// When others may begin to use the copy.
     pub shown: Shown,
     /// What recovery does.
     pub recovery: Recovery,
-    /// Whether it keeps what was committed. One that does not serves to show so, and is refused on
-    /// memory that holds something.
+    /// Whether it keeps committed data. A scheme that does not serves as a demonstration, and is refused on memory that
+    /// holds data.
     pub sound: bool,
     /// Where it was published.
     pub source: &'static str,
@@ -108,22 +107,22 @@ impl Scheme {
         matches!(self.found, Found::ByHardware)
     }
 
-    /// Whether it keeps what was committed on hardware that can be bought.
+    /// Whether it keeps committed data on stock hardware.
     pub const fn is_for_stock_hardware(&self) -> bool {
         self.sound && !self.relocates() && !self.checks_lookup()
     }
 
-    /// Fences that one relocation issues, on a domain that needs any.
+    /// Fences that one relocation issues, on a domain that needs fences.
     pub const fn fences(&self) -> u64 {
         self.fence_copy as u64 + self.fence_settled as u64
     }
 
-    /// The scheme of this name.
+    /// The scheme with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         SCHEMES.iter().copied().find(|s| s.name == name)
     }
 
-    /// The scheme of this number on media.
+    /// The scheme with this number on media.
     pub fn numbered(number: u64) -> Option<&'static Self> {
         SCHEMES.iter().copied().find(|s| s.number == number)
     }
@@ -139,7 +138,7 @@ pub use piggyback::PIGGYBACK;
 pub use sfccd::SFCCD;
 pub use sfccd_as_printed::SFCCD_AS_PRINTED;
 
-/// Every scheme there is.
+/// Every scheme.
 pub static SCHEMES: [&Scheme; 9] = [
     &NONE,
     &ESPRESSO,

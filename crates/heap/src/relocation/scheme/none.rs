@@ -1,4 +1,4 @@
-//! No relocation: what is unreachable is reclaimed, what lives stays where it is. The baseline.
+//! No relocation: unreachable objects are reclaimed, live ones stay in place. The baseline.
 
 use super::{Found, Recovery, Scheme, Settle, Shown};
 

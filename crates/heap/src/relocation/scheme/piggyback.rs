@@ -1,8 +1,8 @@
 //! No fence of its own, on stock hardware.
 //!
-//! The source is never written again, so until something is committed to the copy a crash may lose
-//! it. The first transaction that changes the object has a fence before its in-place stores anyway:
-//! it writes the copy's lines back under that fence and stores the settled word after it.
+//! The source is never written again, so a crash may lose the copy until something is committed to it. The first
+//! transaction that changes the object has a fence before its in-place stores anyway: it writes the copy's lines back
+//! under that fence and stores the settled word after it.
 
 use super::{Found, Recovery, Scheme, Settle, Shown};
 

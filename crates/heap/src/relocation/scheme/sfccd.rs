@@ -1,9 +1,9 @@
-//! One fence a relocation, the first one.
+//! One fence per relocation, the first one.
 //!
-//! The copy is durable before the settled word is stored, so a settled unit is whole. The word itself
-//! may be lost as long as nothing was committed to the copy; whoever commits there writes the word
-//! back under the commit's own fence. FFCCD's figure 7 keeps the second fence instead and lets
-//! recovery guess by comparing, which takes a committed change for a torn copy.
+//! The copy is durable before the settled word is stored, so a settled unit is whole. The word itself may be lost as
+//! long as nothing was committed to the copy; a transaction that commits there writes the word back under its own
+//! fence. FFCCD's figure 7 keeps the second fence instead and lets recovery guess by comparing, which mistakes a
+//! committed change for a torn copy.
 
 use super::{Found, Recovery, Scheme, Settle, Shown};
 

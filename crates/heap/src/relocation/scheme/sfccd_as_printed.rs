@@ -1,6 +1,5 @@
-//! FFCCD's figure 7 to the letter, which loses committed changes: copy, write-back, moved, write-back,
-//! one fence; recovery copies again wherever a moved object differs from its source, and so also over
-//! a change that was committed since.
+//! FFCCD's figure 7 as printed, which loses committed changes: copy, write-back, moved, write-back, one fence. Recovery
+//! copies again wherever a moved object differs from its source, and so overwrites changes that were committed since.
 
 use super::{Found, Recovery, Scheme, Settle, Shown};
 

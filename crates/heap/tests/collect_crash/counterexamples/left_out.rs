@@ -1,4 +1,4 @@
-//! Protocols that hold, and what is lost where one of their rules is left out.
+//! Sound protocols, and their losses when a rule is left out.
 
 use firn_heap::collector::scheme::{ESPRESSO, FFCCD, PIGGYBACK};
 use firn_heap::steps;

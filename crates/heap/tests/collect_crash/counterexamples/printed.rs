@@ -56,7 +56,7 @@ fn sfccd_takes_a_committed_change_for_a_torn_copy() {
     .find();
 }
 
-/// The reference to the copy is in the line of no other commit.
+/// No other commit writes to the line of the reference to the copy.
 #[test]
 fn sfccd_loses_a_change_through_a_reference_that_is_not_durable() {
     Counterexample {

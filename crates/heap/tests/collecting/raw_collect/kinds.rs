@@ -1,4 +1,4 @@
-//! Pools that refuse, lists of objects, copies.
+//! Pools that refuse a collection, lists of objects, copies.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn pools_in_which_addresses_do_not_stay_refuse() {
     assert!(pool.collect(&collect(PageSize::Small)).is_err());
 }
 
-/// A pool with pairs that is opened with a redo log is not collected: nobody would keep the addresses.
+/// A pool with pairs that is opened with a redo log is not collected, because its addresses would not be kept.
 #[test]
 fn pairs_are_not_moved_under_a_redo_log() {
     let folder = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ fn pairs_are_not_moved_under_a_redo_log() {
     pool.close().unwrap();
 }
 
-/// What a program lists moves to the front, and nothing else does, though it lies in one page with that.
+/// The listed objects move to the front, and no other ones, even if they share a page.
 #[test]
 fn listed_objects_move_together_and_nothing_else_does() {
     const LENGTHS: [u64; 3] = [504, 1000, 200];
@@ -73,7 +73,7 @@ fn listed_objects_move_together_and_nothing_else_does() {
     let pages = |program: &Program| program.pool.ratio(PageSize::Small);
     let before = pages(&program);
     let table = program.table;
-    // What moved last leaves room behind it, so there are a few rounds; each brings everything nearer to the front.
+    // Objects that moved last leave room behind, so there are a few rounds; each brings everything nearer to the front.
     let mut rounds = Vec::new();
     while rounds.last() != Some(&0) {
         let bodies: Vec<_> = listed
@@ -105,7 +105,7 @@ fn listed_objects_move_together_and_nothing_else_does() {
         }
         rounds.push(count);
         assert!(rounds.len() < 10, "{rounds:?}");
-        // What is not listed is found where it was, and what is listed by its pair in the table.
+        // Unlisted objects are found at their old addresses, listed ones by their pairs in the table.
         program.check(&mut session);
     }
     assert!(rounds[0] > listed.len() / 2, "{rounds:?}");
@@ -161,8 +161,8 @@ fn a_pool_of_pairs_is_salvaged_as_it_is_or_not_at_all() {
     assert!(!folder.path().join("other").exists());
 }
 
-/// Where programs keep addresses, a copy has every object where it was, and is the same pool: one that was closed, and
-/// one that was killed, whose earlier addresses lead on.
+/// Where programs keep addresses, a copy has every object at its old place, and is the same pool: one that was closed,
+/// and one that was killed, whose earlier addresses are still forwarded.
 #[test]
 fn a_copy_of_a_pool_with_addresses_keeps_them_and_its_identity() {
     for is_closed in [false, true] {
@@ -202,14 +202,14 @@ fn a_copy_of_a_pool_with_addresses_keeps_them_and_its_identity() {
         let pool = program.pool.clone();
         let mut session = pool.session().unwrap();
         program.check(&mut session);
-        // And it is a pool to go on with.
+        // The copy can be used further.
         thin_out(&mut program, &mut session, 5);
         program.check(&mut session);
         assert_eq!(pool.check().unwrap(), []);
     }
 }
 
-/// A power failure right after a copy finds all of it; one in front of its superblocks finds no pool.
+/// A power failure right after a copy finds all of it; one before its superblocks are written finds no pool.
 #[test]
 fn a_copy_of_a_pool_with_addresses_is_durable_when_it_is_there() {
     let mut program = Program::new();

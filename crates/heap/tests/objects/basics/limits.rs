@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Fills a pool with objects of a hundred thousand bytes. How many fitted.
+/// Fills a pool with objects of a hundred thousand bytes. Returns how many fitted.
 fn fill(pool: &Pool<Mapped>, what: Fill) -> u64 {
     let mut session = pool.session().unwrap();
     for number in 0..10_000 {
@@ -80,7 +80,7 @@ fn a_pool_keeps_its_limit_when_it_is_opened_again() {
             assert!((80..170).contains(&fitted), "{fitted} objects in 24 MiB");
             assert!(length() <= limit);
             end(pool);
-            // Full is full, whoever opens it.
+            // A full pool is full after every open.
             let pool = open(None);
             assert_eq!((fill(&pool, what), length() <= limit), (0, true));
             assert_eq!(
@@ -88,13 +88,13 @@ fn a_pool_keeps_its_limit_when_it_is_opened_again() {
                 Some(limit)
             );
             end(pool);
-            // A limit that is given at opening is the pool's from then on.
+            // A limit that is given at opening becomes the pool's.
             end(open(Some(2 * limit)));
             let pool = open(None);
             assert_eq!(pool.limit_bytes(), Some(2 * limit));
             assert!(fill(&pool, what) >= fitted && length() <= 2 * limit);
             end(pool);
-            // And it is taken away by one that no pool reaches.
+            // A limit that no pool reaches removes it.
             end(open(Some(u64::MAX)));
             let pool = open(None);
             assert_eq!(pool.limit_bytes(), None);

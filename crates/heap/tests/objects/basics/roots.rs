@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What every root refers to, as a guard and a transaction see it, by name and by handle.
+/// Asserts each root's object, as a guard and a transaction see it, by name and by handle.
 fn assert_roots(
     session: &mut Session<Crash>,
     handles: &[(String, RootHandle<Bytes>)],
@@ -41,8 +41,8 @@ fn assert_roots(
     seen.unwrap();
 }
 
-/// Roots come, are replaced and go, in transactions that commit, roll a part back or fail; the index says of each name
-/// and each handle what a map says, to the transaction itself and to everybody after it, and after a recovery.
+/// Roots come, are replaced and go, in transactions that commit, roll a part back or fail. For each name and each
+/// handle the index agrees with a map: for the transaction itself, for everyone after it, and after a recovery.
 #[test]
 fn roots_equal_a_map_whoever_looks_them_up() {
     let crash = Crash::new(16 << 20, CrashOptions::default());
@@ -146,7 +146,7 @@ fn a_handle_is_good_for_any_pool_and_checks_what_it_finds() {
     }
 }
 
-/// Two threads look a root up and change what it leads to: they wait for each other, and nothing starts over.
+/// Two threads look a root up and change its object: they wait for each other, and no transaction is run again.
 #[test]
 fn transactions_that_only_look_roots_up_never_start_over() {
     const EACH: u64 = 5_000;
@@ -179,8 +179,8 @@ fn transactions_that_only_look_roots_up_never_start_over() {
     assert_eq!(Statistics::read(pool.medium()).unwrap().aborts, 0);
 }
 
-/// Two threads read a structure and then change it, in one transaction: each learns once that it should have asked to
-/// write at first.
+/// Two threads read a structure and then change it, in one transaction: each learns once that it should have asked for
+/// the write lock at first.
 #[test]
 fn transactions_that_read_before_they_write_start_over_once_a_session() {
     const EACH: u64 = 5_000;

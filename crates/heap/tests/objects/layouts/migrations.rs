@@ -1,4 +1,4 @@
-//! Migrations, and layouts that one program knows less of.
+//! Migrations, and layouts that one program knows only in part.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn a_migration_wants_the_versions_that_the_pool_has() {
     };
     let pool = pool();
     fill(&pool);
-    // The layout that is converted is the one that is stored.
+    // The converted layout must be the stored one.
     let error = pool.migrate(wrong).unwrap_err();
     assert!(matches!(error, Error::LayoutChanged { .. }), "{error}");
     let error = pool.migrate(last).unwrap_err();
@@ -39,7 +39,7 @@ fn a_migration_wants_the_versions_that_the_pool_has() {
         "{error}"
     );
     assert_eq!(pool.migrate(last).unwrap(), ITEMS);
-    // A program has a call for each step, and makes all of them each time.
+    // A program has one call per step, and makes all of them each time.
     assert_eq!(pool.migrate(to_second).unwrap(), 0);
     assert_eq!(pool.migrate(last).unwrap(), 0);
     pool.register::<third::Item>().unwrap();
@@ -50,7 +50,7 @@ fn a_migration_leaves_no_object_of_an_explicit_pool_behind() {
     use first::Item;
     let pool = pool_of(PoolKind::Explicit);
     let fill = |tx: firn_heap::Tx<'_, Mapped>| {
-        // Nothing leads to these, and they are there.
+        // Objects without a reference to them; they exist nevertheless.
         let lost = tx.alloc(Item {
             a: 1,
             next: Ref::NULL,
@@ -97,7 +97,7 @@ fn a_migration_has_the_pool_for_itself() {
     assert!(matches!(error, Error::HandleInTheWay { .. }), "{error}");
     assert_says(&error, &["`Item`", "drop the handle"]);
     drop(handle);
-    // Neither has begun anything.
+    // Neither has begun a migration.
     root::<first::Top>(&pool, "top").unwrap();
     let convert = |old| {
         let error = pool.session().err().unwrap();
@@ -112,7 +112,7 @@ fn a_migration_has_the_pool_for_itself() {
 fn a_copy_of_a_pool_in_the_middle_of_a_migration_is_migrated_to_its_end() {
     let pool = pool();
     fill(&pool);
-    // More than one transaction's.
+    // More than fit in one transaction.
     let mut left = 70;
     let some = |old| {
         left -= 1;
@@ -166,7 +166,7 @@ fn where_one_program_says_less_the_rest_is_compared() {
     assert_eq!(register(fuller).unwrap(), id);
     let less = described((1, 16), vec![reference(0)], vec![]);
     assert_eq!(register(less).unwrap(), id);
-    // What was said once stays said.
+    // Recorded information stays recorded.
     let signed = FieldDescriptor::new("number", FieldKind::Signed, [8, 8, 1]);
     for fields in [
         vec![reference(0), signed],

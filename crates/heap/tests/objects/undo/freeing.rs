@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Fills an explicit pool with objects of so many bytes, in transactions of many, until none fits; and then with ever
-/// smaller ones.
+/// Fills an explicit pool with objects of each of these sizes, in transactions of many objects, until none fits; and
+/// then with ever smaller ones.
 fn fill(pool: &Pool<Crash>, sizes: &[u64]) -> Vec<VirtAddr> {
     let mut session = pool.session().unwrap();
     let mut all = Vec::new();
@@ -63,7 +63,7 @@ fn any_number_of_objects_is_freed_in_a_full_pool() {
         (&[4_000, 100, 8], true),
         (&[40, 8], false),
     ] {
-        // Full is what its limit says, or the medium's end.
+        // The limit decides when the pool is full, or else the medium's end.
         let crash = Crash::new(20 << 20, Default::default());
         let full = PoolOptions {
             max_bytes: is_limited.then_some(20 << 20),
@@ -74,7 +74,7 @@ fn any_number_of_objects_is_freed_in_a_full_pool() {
         for count in [1, 100, 128, 256, 1_000, 2_000, 100_000] {
             let freed = take_scattered(&mut objects, count);
             free_all(&pool, &freed);
-            // What was freed can be used again, and the pool is as full as before.
+            // The freed space can be used again, and the pool is as full as before.
             let again = fill(&pool, sizes);
             assert!(
                 again.len() >= freed.len() / 2,
@@ -93,7 +93,7 @@ fn any_number_of_objects_is_freed_in_a_full_pool() {
     }
 }
 
-/// Each of whose bits has a word of its own.
+/// Each object's bit is in a word of its own.
 #[test]
 fn every_image_of_freeing_many_is_all_or_nothing() {
     const OBJECTS: usize = 6;
@@ -138,7 +138,7 @@ fn every_image_of_freeing_many_is_all_or_nothing() {
     explorer.explore().expect_clean();
 }
 
-/// Objects that are moved to the front in one transaction, with a table that says where they are.
+/// Objects that are moved to the front in one transaction, with a table that names their places.
 #[test]
 fn every_image_of_gathering_has_each_object_where_its_table_says() {
     const OBJECTS: u64 = 6;

@@ -1,8 +1,8 @@
-//! Logs that are refused.
+//! Refused logs.
 
 use super::*;
 
-/// A pool that a crash left with an open log of one batch, which saved one word.
+/// A crashed pool with an open log of one batch, which saved one word.
 fn open_log() -> Crash {
     let crash = Crash::new(16 << 20, Default::default());
     let at = make(&crash, PoolKind::Traced);
@@ -41,7 +41,7 @@ fn a_mark_that_no_transaction_can_follow_is_refused() {
     }
 }
 
-/// What cannot be brought back is told, not left out.
+/// Data that cannot be restored is reported, not ignored.
 #[test]
 fn a_batch_that_is_no_sequence_of_records_is_refused() {
     let crash = open_log();

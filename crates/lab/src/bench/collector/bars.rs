@@ -1,4 +1,4 @@
-//! What the figures of the collector have to come up to.
+//! The bars that the collector's figures have to meet.
 
 use firn_heap::collector::PageSize;
 use firn_workloads::Shape;
@@ -12,20 +12,20 @@ use super::{density, full, idle, moving, reduction, stops};
 /// Ratios at most, on pages of 2 MiB and of 4 KiB.
 const DENSE_2M: f64 = 1.10;
 const DENSE_4K: f64 = 1.08;
-/// Of what the footprint falls by, the file's blocks fall by so much at least; the rest is metadata.
+/// Least decrease of the file's blocks, over the decrease of the footprint; the rest is metadata.
 const BLOCKS_FALL: f64 = 0.9;
-/// Objects of another length that a full pool takes once half was freed and it was collected, over those that a fresh
-/// pool of the freed size takes.
+/// Objects of another length that fit into a full pool after half was freed and it was collected, over those that a
+/// fresh pool of the freed size holds.
 const ROOM: f64 = 0.9;
-/// Nanoseconds of CPU time an object moved, where `pmemobj_defrag` takes so many: times of one machine
-/// say little about another, or about the same an hour later, so that beside the rival the ratio counts.
+/// CPU nanoseconds per object moved, against those of `pmemobj_defrag`. Times of one machine say little about another,
+/// or about itself an hour later; so if the rival is measured too, the ratio counts.
 const MOVED_NS: f64 = 400.0;
 const DEFRAG_NS: f64 = 3700.0;
 /// Nanoseconds of the longest stop.
 const STOP_NS: f64 = 200_000.0;
-/// With the barrier over without.
+/// Gets with the barrier over gets without.
 const IDLE: f64 = 1.05;
-/// Why bars are missed, where they are.
+/// Why bars are missed, if they are.
 const SPARSE_PAGE: &str = "with so few pages each is worth several hundredths, and the last sparse \
                            ones are not emptied if their objects would fill as many others";
 const METADATA: &str = "the pool has a few megabytes of metadata, which do not shrink";
@@ -44,10 +44,10 @@ const REOPENING: Reopening = Reopening {
     what: "reopen after kill -9 in the middle of a compaction, to the first insert",
     most_ms: 30.0,
 };
-/// Of the settings: highest ratio outside a collection, least reduction.
+/// The settings, with their highest ratio outside a collection and their least reduction.
 const KEPT: [(&str, Option<f64>, f64); 2] = [("normal", Some(1.55), 0.60), ("relaxed", None, 0.45)];
 
-/// All bars of which there are figures.
+/// All bars that have figures.
 pub(super) fn bars(options: &Options, figures: &[Figure]) -> Vec<Bar> {
     let mut bars: Vec<Bar> = density::cases()
         .filter(|case| case.shape != Shape::List)
@@ -140,7 +140,7 @@ fn kept(
     highest.into_iter().chain(reduction).collect()
 }
 
-/// No bar, but a limit of the one above.
+/// Not a bar, but a limit of the one above.
 fn fresh_page(figures: &[Figure]) -> Option<Bar> {
     let page = find(figures, true, moving::FRESH_PAGE, 1)?;
     Some(Bar::figure(

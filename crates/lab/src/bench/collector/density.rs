@@ -1,5 +1,5 @@
-//! How dense a pool becomes: four of five objects are deleted at random, then one collection packs the
-//! rest, with nobody else at work, and the free space goes back to the device.
+//! How dense a pool becomes: four of five objects are deleted at random, then one collection packs the rest, with no
+//! other thread at work, and the free space goes back to the device.
 
 use firn_heap::Occupancy;
 use firn_heap::collector::{CollectOptions, PageSize};
@@ -13,12 +13,12 @@ use super::super::figure::{Compaction, Figure, Subject};
 use super::super::{BenchError, Options, pools};
 use super::{MOST_PASSES, SYSTEM};
 
-/// Ratio that is aimed at.
+/// Target ratio.
 pub(super) const TARGET: f64 = 1.05;
 const HOW: &str = "four of five objects deleted at random, then collected with target 1.05 while \
                    nobody is at work; an operation is an object moved, marking and all else included";
 
-/// What is packed.
+/// A pool to pack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) shape: Shape,
@@ -26,7 +26,7 @@ pub(super) struct Case {
     pub(super) pages: PageSize,
 }
 
-/// What a pass gave.
+/// The result of a pass.
 struct Pass {
     times: Times,
     compaction: Compaction,
@@ -59,7 +59,7 @@ pub(super) fn cases() -> impl Iterator<Item = Case> {
     packed.chain([case(Shape::List, Sizes::Fixed, PageSize::Huge)])
 }
 
-/// Measures the cases that were asked for.
+/// Measures the selected cases.
 pub(super) fn measure(
     options: &Options,
     progress: &mut dyn Progress,

@@ -1,5 +1,5 @@
-//! What a full pool has room for once half of it was freed and it was collected: objects of another length, beside
-//! those that a fresh pool of the freed size takes.
+//! What fits into a full pool after half of it was freed and it was collected: objects of another length, over those
+//! that a fresh pool of the freed size holds.
 
 use firn_heap::collector::{CollectOptions, Collected};
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, View};
@@ -12,17 +12,17 @@ use super::super::figure::{Compaction, Figure, Subject};
 use super::super::{BenchError, Options, pools, reclaim};
 use super::{MOST_PASSES, SYSTEM};
 
-/// Bytes that a pool may have, and those of them that are not for objects: its own chunks, and the reserve.
+/// Size limit of a pool, and the part of it that is not for objects: the pool's own chunks, and the reserve.
 const BYTES: u64 = 128 << 20;
 const OWN_BYTES: u64 = 16 << 20;
-/// Objects that one table names, which is below 1 MiB, and moves.
+/// Objects that one table names. The table is below 1 MiB, so it moves.
 const IN_TABLE: usize = 1 << 13;
 /// Bytes that an object's place in its table takes.
 const PLACE_BYTES: u64 = 8;
 const HOW: &str = "a pool of 128 MiB filled to the limit, half of its objects freed at random, collected with the \
                    stock options; then objects of another length until it is full. An operation is an object moved";
 
-/// Objects that fill the pool, and those that come afterwards, in bytes.
+/// Bytes of the objects that fill the pool, and of those that follow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) kind: PoolKind,
@@ -60,7 +60,7 @@ pub(super) fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Measures the cases that were asked for.
+/// Measures the selected cases.
 pub(super) fn measure(
     options: &Options,
     progress: &mut dyn Progress,
@@ -90,7 +90,7 @@ fn pool(options: &Options, case: &Case) -> Result<Pool<Mapped>, BenchError> {
     pools::limited(&options.memory_dir, options.domain, case.kind, BYTES)
 }
 
-/// Makes objects from number `first` on until there is room for no more. Returns how many.
+/// Makes objects from number `first` on until there is no more room. Returns how many.
 fn fill(pool: &Pool<Mapped>, first: usize, bytes: usize) -> Result<usize, Error> {
     let mut session = pool.session()?;
     let value = vec![1; bytes];
@@ -141,7 +141,7 @@ fn pass(options: &Options, case: &Case) -> Result<(Times, Compaction), BenchErro
     let times = start.elapsed() / moved;
     let compaction = Compaction::of(&pool, collecting.scheme, &collected)?;
     let again = fill(&pool, made, case.other_bytes)?;
-    // The places of the freed ones in tables stay.
+    // The freed objects keep their places in the tables.
     let places = (freed.len() as u64 * PLACE_BYTES) as f64 / (BYTES - OWN_BYTES) as f64;
     let share = freed.len() as f64 / made as f64 - places;
     let compaction = Compaction {

@@ -1,5 +1,5 @@
-//! What the read barrier costs while nothing moves: gets from a map with a collector that watches, in
-//! turns with and without the barrier.
+//! The cost of the read barrier while nothing moves: gets from a map with an idle collector, in turns with and without
+//! the barrier.
 
 use firn_heap::collector::CollectorOptions;
 use firn_heap::{Error, Handle, Pool, Session, Unbarriered};
@@ -16,7 +16,7 @@ use super::SYSTEM;
 /// The names of its figures.
 pub(super) const WITH: &str = "get_idle";
 pub(super) const WITHOUT: &str = "get_unbarriered";
-/// Blocks are cheap here, and what is to be told apart is little.
+/// Blocks are cheap here, and the differences are small.
 const BLOCKS: usize = 10;
 const HOW: &str = "found and copied in random order, a guard each, beside an idle collector in the \
                    background; blocks with and without the read barrier alternate";
@@ -29,7 +29,7 @@ struct Rig {
     value: Vec<u8>,
 }
 
-/// Measures the barrier, if it was asked for.
+/// Measures the barrier, if it was selected.
 pub(super) fn measure(
     options: &Options,
     progress: &mut dyn Progress,
@@ -56,7 +56,7 @@ pub(super) fn measure(
     let blocks = options.blocks * BLOCKS;
     progress.begin("reading beside an idle collector", Some(blocks as u64));
     for block in 0..blocks {
-        // Neither is always the one that the other's misses were served before.
+        // The order alternates, so that the first's cache misses do not always help the same side.
         let (first, second) = (draw(), draw());
         if block % 2 == 0 {
             with.push(rig.get(&first)?);

@@ -1,13 +1,13 @@
-//! What compaction costs and what it wins.
+//! The cost of compaction, and its benefit.
 //!
 //! ```text
-//! density      how dense a pool becomes, and what an object moved costs with nobody else at work
-//! full         what a full pool has room for once half was freed and it was collected
+//! density      how dense a pool becomes, and the cost of moving an object with no other thread at work
+//! full         what fits into a full pool after half was freed and it was collected
 //! moving       what it costs beside a program, by scheme
 //! reduction    how far a collector in the background keeps a pool from fragmenting
 //! idle         what the read barrier costs while nothing moves
-//! stops        how long the program stands
-//! bars, page   what figures come up to, and how docs/performance.md tells it
+//! stops        how long the program is stopped
+//! bars, page   the bars of the figures, and their section of docs/performance.md
 //! ```
 
 mod bars;
@@ -32,9 +32,9 @@ use super::{BenchError, Options, reopen};
 
 /// The name of this part of the bench.
 pub(super) const SECTION: &str = "collector";
-/// Whose figures these are.
+/// The system that these figures are of.
 const SYSTEM: &str = "firn";
-/// More passes over so many objects tell nothing new.
+/// More passes over so many objects bring nothing new.
 const MOST_PASSES: usize = 5;
 
 /// Names of all its figures.
@@ -55,7 +55,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
         )
 }
 
-/// Measures what was asked for.
+/// Measures the selected parts.
 pub(super) fn measure(
     options: &Options,
     rival: Option<&mut Rival>,
@@ -71,10 +71,10 @@ pub(super) fn measure(
     Ok(figures)
 }
 
-/// What a thread of the program does until it is told to stop.
+/// A thread's work in the program, until it is told to stop.
 type Work<'w> = &'w (dyn Fn(&AtomicBool) -> Result<(), Error> + Sync);
 
-/// Runs something beside threads of the program.
+/// Runs `what` beside threads of the program.
 fn beside<R, const N: usize>(
     program: [Work<'_>; N],
     run: impl FnOnce() -> Result<R, Error>,

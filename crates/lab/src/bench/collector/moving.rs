@@ -1,5 +1,5 @@
-//! What an object moved costs in all: the collector's CPU time, and what a program that reads the
-//! whole map meanwhile takes longer because of it.
+//! The total cost of moving an object: the collector's CPU time, and the slow-down that it causes in a program that
+//! reads the whole map meanwhile.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use super::{MOST_PASSES, SYSTEM, beside};
 
 /// Objects of which four fifths are deleted, where fences and lines are counted.
 const COUNTED: u64 = 5000;
-/// Gets between two looks at whether the collection is over.
+/// Gets between two checks whether the collection is over.
 const GETS_AT_ONCE: usize = 256;
 
 /// Every scheme that keeps what was committed.
@@ -30,10 +30,10 @@ fn schemes() -> impl Iterator<Item = &'static Scheme> {
         .filter(|s| s.moves && s.is_for_stock_hardware())
 }
 
-/// What a page costs that objects are moved to.
+/// The cost of a page that objects are moved to.
 pub(super) const FRESH_PAGE: &str = "fresh_page";
 
-/// What a rival packs, in its words and ours, and what that is called: objects of a tree, as here.
+/// The structure that a rival packs, in its words and ours, and the figure's name: objects of a tree, as here.
 const RIVALS_TREE: &str = "avl";
 pub(super) const DEFRAG: &str = "defrag_avl";
 
@@ -47,7 +47,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     schemes().map(name).chain([FRESH_PAGE.to_owned()])
 }
 
-/// Measures the schemes that were asked for, in turns with each other and with the rival.
+/// Measures the selected schemes, in turns with each other and with the rival.
 pub(super) fn measure(
     options: &Options,
     mut rival: Option<&mut Rival>,
@@ -56,7 +56,7 @@ pub(super) fn measure(
     let schemes: Vec<&'static Scheme> = schemes()
         .filter(|scheme| options.wants(super::SECTION, &name(scheme)))
         .collect();
-    // However few blocks: in some passes the host has to find memory first, and the median shall not be one.
+    // However few blocks there are: in some passes the host has to find memory first, and these must not be the median.
     let passes = MOST_PASSES;
     let (mut pages, mut rivals) = (Vec::new(), Vec::new());
     let mut all: Vec<Vec<(Times, Compaction)>> = schemes.iter().map(|_| Vec::new()).collect();
@@ -124,7 +124,7 @@ fn of_rival(
         })
         .collect();
     Figure {
-        // The same seed, the same objects: every pass moves as many.
+        // Equal seeds make equal objects, so every pass moves as many.
         compaction: Compaction {
             moved: Some(first.moved),
             ratio_2m: first.ratio_2m,
@@ -144,7 +144,7 @@ fn how(scheme: &'static Scheme, pages: PageSize) -> CollectOptions {
     }
 }
 
-/// A pool of which four fifths were deleted, and what is left in it.
+/// A pool of which four fifths were deleted, and the entries left in it.
 struct Sparse {
     pool: Pool<Mapped>,
     stay: Vec<u32>,
@@ -185,7 +185,7 @@ impl Sparse {
         })?;
         let after = reader.get(count)?;
         let read = read.into_inner().unwrap_or_default();
-        // Packed objects are found faster, so neither time alone is what these gets take undisturbed.
+        // Packed objects are found faster, so the undisturbed time is between those before and after.
         let undisturbed_ns = (before.each_ns() + after.each_ns()) / 2.0;
         Ok(Beside {
             collected,
@@ -201,13 +201,13 @@ struct Beside {
     collected: Collected,
     collector: Times,
     gets: f64,
-    /// What a get took longer.
+    /// The slow-down of a get.
     longer_ns: f64,
 }
 
-/// Packs a pool while another of the same content is read, then that one while it is read itself. What
-/// the first lot of gets takes longer is the memory's, which all cores share; what the second takes longer
-/// than that is the program's share of moving.
+/// Packs a pool while another of equal content is read, then packs it while it is read itself. The slow-down of the
+/// first gets is due to memory, which all cores share; the further slow-down of the second is the program's share of
+/// moving.
 fn pass(options: &Options, scheme: &'static Scheme) -> Result<(Times, Compaction), BenchError> {
     let (other, own) = (Sparse::new(options)?, Sparse::new(options)?);
     let shared = own.read_beside(&other.pool, scheme)?;
@@ -233,7 +233,7 @@ fn pass(options: &Options, scheme: &'static Scheme) -> Result<(Times, Compaction
     Ok((times, compaction))
 }
 
-/// What gets took.
+/// The time of gets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
     gets: usize,
@@ -246,7 +246,7 @@ impl Read {
     }
 }
 
-/// A thread of the program that gets one entry after the other, round and round.
+/// A thread of the program that gets one entry after the other, over and over.
 struct Reader<'n> {
     session: firn_heap::Session<Mapped>,
     map: firn_heap::Handle<firn_structures::map::MapRoot, Mapped>,
@@ -317,8 +317,7 @@ fn figure(
     })
 }
 
-/// Fences and lines of moving an object, on memory that can lose power, and the fences of the whole
-/// cycle.
+/// Fences and lines per object moved, on memory that can lose power, and the fences of the whole cycle.
 fn counted(options: &Options, scheme: &'static Scheme) -> Result<(Counted, u64), BenchError> {
     let (crash, pool) = pools::counted(options.domain, PoolKind::Traced)?;
     let mut population = Population::filled(&pool, Shape::Map, Sizes::Fixed, COUNTED)?;

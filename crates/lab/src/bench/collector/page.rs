@@ -1,4 +1,4 @@
-//! The collector's section of the page that tells all figures.
+//! The collector's section of the page with all figures.
 
 use super::super::Options;
 use super::super::bars::NONE;

@@ -28,8 +28,7 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     SHAPES.into_iter().flat_map(named)
 }
 
-/// Measures the phases of the shapes that were asked for, all settings in turns: without the baseline
-/// there is no reduction.
+/// Measures the phases of the selected shapes, with all settings in turns: without the baseline there is no reduction.
 pub(super) fn measure(
     options: &Options,
     progress: &mut dyn Progress,
@@ -68,7 +67,7 @@ pub(super) fn measure(
     Ok(figures)
 }
 
-/// What was seen, with the reduction against a run without a collector.
+/// The result, with the reduction relative to a run without a collector.
 fn compaction(run: Run, baseline: &[Footprint; PHASES]) -> Compaction {
     let phases = run.footprints.iter().zip(baseline);
     // FFCCD's equation 1, phase by phase.

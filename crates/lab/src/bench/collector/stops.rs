@@ -1,5 +1,5 @@
-//! How long the program stands: a collection beside a thread that scans the whole map over and over
-//! and one whose transactions are long.
+//! How long the program is stopped: a collection beside a thread that scans the whole map over and over, and one with
+//! long transactions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,7 +31,7 @@ struct Words {
     words: [u64; STORES],
 }
 
-/// Measures stops, if they were asked for.
+/// Measures stops, if they were selected.
 pub(super) fn measure(
     options: &Options,
     progress: &mut dyn Progress,

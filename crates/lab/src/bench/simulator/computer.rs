@@ -1,4 +1,4 @@
-//! Patterns of addresses on the computer by itself: memory holds nothing, and nobody asks for more than time.
+//! Patterns of addresses on the computer by itself: memory has no content, and only time is asked for.
 
 use firn_machine::description::Description;
 use firn_machine::{Computer, DRAM_START, Overlap, Request};
@@ -9,11 +9,11 @@ use super::{Goal, Run, Subject};
 
 /// Cores of the pattern that has several.
 const CORES: u32 = 8;
-/// One access of so many goes to a line that all cores use.
+/// One access in this many goes to a line that all cores use.
 const SHARED: u64 = 32;
-/// A fence follows so many pairs of a store and a write-back.
+/// A fence follows this many pairs of a store and a write-back.
 const PAIRS: u64 = 8;
-/// Lines from one request to the next: no two of few follow each other in a row.
+/// Lines from one request to the next, so that close requests are not in consecutive rows.
 const STRIDE: u64 = 17;
 /// Requests that wait for the controller at the same time.
 const UNDER_WAY: usize = 32;
@@ -96,7 +96,7 @@ fn access(computer: &mut Computer, core: usize, turn: u64, at: PhysAddr) {
     }
 }
 
-/// Goes on with a pattern of which each turn is so many operations.
+/// Continues a pattern in which each turn is this many operations.
 fn turns(
     described: &Description,
     operations: u64,
@@ -156,14 +156,14 @@ fn cores(described: &Description) -> Run {
     })
 }
 
-/// Where a request goes: to both devices in turns, with a stride that no cache holds, within few pages.
+/// The address of a request: to both devices in turns, with a stride that no cache holds, within few pages.
 fn requested(turn: u64) -> PhysAddr {
     let at = (turn * STRIDE * LINE_BYTES) & (REQUESTED - 1);
     let device = if turn & 1 == 0 { 0 } else { DRAM_START.bytes() };
     PhysAddr(at | device)
 }
 
-/// Requests as a trace has them: straight to the controller, as soon as few enough are under way.
+/// Requests as in a trace: straight to the controller, as soon as few enough are under way.
 fn requests(described: &Description) -> Run {
     let mut now = 0;
     let mut under_way = [0; UNDER_WAY];

@@ -1,4 +1,4 @@
-//! Patterns on the machine as programs see it: what is stored is found again, and a power failure leaves what was
+//! Patterns on the machine as programs see it: loads return what was stored, and a power failure leaves what was
 //! written back.
 
 use core::hint::black_box;
@@ -13,19 +13,19 @@ use super::address::{LARGE, MIB, Mix, STORES};
 use super::computer::one_core;
 use super::{Goal, Run, Subject, mechanisms};
 
-/// A line is written back after so many accesses.
+/// A line is written back after this many accesses.
 const WRITE_BACKS: u64 = 32;
-/// A line is moved after so many accesses, and software asks where an object is.
+/// A line is moved after this many accesses, and software looks up where an object is.
 const MOVES: u64 = 32;
 const LOOKUPS: u64 = 8;
-/// Memory of machines with a mechanism: more than any cache holds, and less than would fill the host's.
+/// Memory of machines with a mechanism: more than any cache holds, and little enough for the host.
 const MEDIUM: u64 = 64 * MIB;
-/// One frame of so many moves.
+/// One frame in this many moves.
 const MOVING: u64 = 16;
-/// The share of the speed without a mechanism that one with it keeps.
+/// The least share of the speed without a mechanism that remains with one.
 const KEPT: f64 = 0.5;
 
-/// What the pattern is called that mechanisms are held against.
+/// The name of the pattern with which mechanisms are compared.
 const CONTROL: &str = "with_none";
 
 pub(super) fn subjects(described: &Description) -> Vec<Subject> {
@@ -63,7 +63,7 @@ pub(super) fn subjects(described: &Description) -> Vec<Subject> {
     all
 }
 
-/// A machine whose memory the host has given already.
+/// A machine whose memory the host has already supplied.
 fn machine(described: &Description, bytes: u64, mechanism: &'static MechanismSpec) -> Machine {
     let machine = Machine::new(MachineOptions {
         mechanism,
@@ -78,7 +78,7 @@ fn machine(described: &Description, bytes: u64, mechanism: &'static MechanismSpe
     machine
 }
 
-/// Goes on with a pattern on a machine, which counts its memory operations.
+/// Continues a pattern on a machine, which counts its memory operations.
 fn turns(machine: Machine, mut turn: impl FnMut(&Machine, u64) + 'static) -> Run {
     let mut next = 0;
     Box::new(move |count| {
@@ -116,8 +116,8 @@ fn random(described: &Description) -> Run {
     })
 }
 
-/// The mix of a program that moves lines and asks where objects are: by the mechanism where that offers it, by
-/// loads and stores where it does not.
+/// The mix of a program that moves lines and looks up where objects are: by the mechanism if it offers that, by loads
+/// and stores if it does not.
 fn exercised(described: &Description, mechanism: &'static MechanismSpec) -> Run {
     let machine = machine(described, MEDIUM, mechanism);
     if let Some(lookups) = machine.offers().get::<dyn CheckLookup>() {

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! computer     patterns of addresses, each of which stresses another part
-//! images       the same on the machine as programs see it: memory has content, and there may be a mechanism
+//! images       patterns on the machine as programs see it: memory has content, and there may be a mechanism
 //! workload     a heap's structure on the machine, with each mechanism and without
-//! address      where patterns go
+//! address      the addresses of patterns
 //! rate         one measured figure
-//! page         bars, and what docs/machine-performance.md says
+//! page         bars, and the text of docs/machine-performance.md
 //! ```
 //!
-//! Every round runs a block of each pattern, so that whatever changes about the host changes for all of them.
+//! Every round runs a block of each pattern, so that a change of the host affects all of them.
 
 mod address;
 mod computer;
@@ -32,9 +32,9 @@ use super::{BenchError, Moment};
 use crate::simulation::SimulationError;
 use rate::{Block, Samples};
 
-/// The part of a block that runs once before anything is timed: one of so many operations.
+/// One in this many operations of a block runs as warm-up before anything is timed.
 const WARMING: u64 = 10;
-/// A block takes so many times as few operations where the host needs that much longer for one.
+/// A block has this many times fewer operations where the host needs that much longer for one.
 const SLOW: u64 = 4;
 
 /// What is measured, and how long.
@@ -44,34 +44,34 @@ pub struct SimulatorOptions {
     pub machine: String,
     /// Names of patterns; all if empty.
     pub only: Vec<String>,
-    /// Blocks of each pattern, of which the median counts.
+    /// Blocks of each pattern; their median counts.
     pub blocks: usize,
     /// Memory operations of a block; fewer for patterns that are slow.
     pub n: u64,
 }
 
-/// What a rate has to come up to.
+/// The goal of a rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Goal {
-    /// So many millions a second.
+    /// At least this many millions a second.
     Least(f64),
     /// This share of the pattern of that name.
     ShareOf(&'static str, f64),
-    /// Nothing: it is there to be read.
+    /// No goal: it is there to be read.
     None,
 }
 
-/// A pattern that goes on where it was: does about so many operations, and returns how many it did.
+/// A pattern that continues where it was: runs about this many operations, and returns how many it ran.
 type Run = Box<dyn FnMut(u64) -> Result<u64, SimulationError>>;
 
-/// What is measured.
+/// A pattern to measure.
 struct Subject {
     name: String,
     what: String,
     goal: Goal,
-    /// One of so many operations is done.
+    /// One in this many operations is run.
     slow: u64,
-    /// Makes the pattern, when it is its turn for the first time.
+    /// Makes the pattern on its first turn.
     make: Box<dyn Fn() -> Run>,
 }
 
@@ -91,7 +91,7 @@ impl Subject {
     }
 }
 
-/// Mechanisms, but for none.
+/// All mechanisms except none.
 fn mechanisms() -> impl Iterator<Item = &'static MechanismSpec> {
     let all = MECHANISMS.into_iter();
     all.filter(|spec| !core::ptr::eq(*spec, &NONE))
@@ -106,7 +106,7 @@ fn subjects(described: &Description) -> Vec<Subject> {
 
 /// Measures how fast a machine is simulated.
 ///
-/// Errors: the machine cannot be; no pattern has a name that was asked for; a workload failed.
+/// Errors: the machine's description is invalid; no pattern has a selected name; a workload failed.
 pub fn run(
     options: &SimulatorOptions,
     progress: &mut dyn Progress,

@@ -1,4 +1,4 @@
-//! The page that tells how fast the machine is simulated, with the bars it has to come up to.
+//! The page about how fast the machine is simulated, with the bars that it has to meet.
 
 use core::fmt::Write as _;
 
@@ -53,7 +53,7 @@ in-order cores and gets memory operations from the heap, with the number of inst
 count instructions, of which about a third access memory, and ran on other hosts. Compare orders of magnitude only.
 ";
 
-/// Who, what is modelled, how fast, and who says so.
+/// Name, what is modelled, how fast, and the source.
 const PEERS: [[&str; 4]; 6] = [
     [
         "gem5",

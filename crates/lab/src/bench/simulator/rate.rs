@@ -6,11 +6,11 @@ use super::{Goal, Subject};
 use crate::Spread;
 use crate::bench::figure::middle;
 
-/// Steps in registers may take so many times the fastest one around a block that counts as undisturbed.
+/// Most time of steps in registers around an undisturbed block, over the fastest step.
 const UNDISTURBED: f64 = 1.1;
-/// Undisturbed blocks that a median takes.
+/// Undisturbed blocks that a median needs.
 const FEW_BLOCKS: usize = 3;
-/// Operations in a nanosecond, told in millions a second.
+/// Operations per nanosecond as millions per second.
 const MILLIONS: f64 = 1e3;
 
 /// One block.
@@ -19,7 +19,7 @@ pub(super) struct Block {
     pub(super) operations: u64,
     /// CPU time of the thread.
     pub(super) cpu_ns: f64,
-    /// What a step in registers took before and after it.
+    /// The slowest step in registers before and after it.
     pub(super) slowest_step_ns: f64,
     pub(super) fastest_step_ns: f64,
 }
@@ -39,22 +39,22 @@ pub(super) struct Samples(pub(super) Vec<Block>);
 pub struct Rate {
     /// The pattern.
     pub name: String,
-    /// What it does.
+    /// Its description.
     pub what: String,
     /// The median over blocks, the slowest and the fastest.
     pub millions_per_s: Spread,
-    /// Of the blocks during which nobody else had a part of the core.
+    /// The blocks during which the core was not shared.
     pub undisturbed: Option<Undisturbed>,
     /// Memory operations of a block, on average.
     pub operations: u64,
     /// Blocks.
     pub blocks: usize,
-    /// What it has to come up to, in the same unit.
+    /// Its bar, in the same unit.
     pub bar: Option<f64>,
-    /// The pattern that it is held against block by block, if it is, the median share of it that it keeps, and the
-    /// least that it may.
+    /// The pattern that it is compared with block by block, if there is one, the median share that it keeps, and the
+    /// least that it must.
     pub control: Option<Control>,
-    /// Whether it comes up to what it has to.
+    /// Whether it meets its goal.
     pub met: Option<bool>,
 }
 
@@ -65,11 +65,11 @@ pub struct Control {
     pub name: &'static str,
     /// This one's rate over the other's, the median over blocks.
     pub share: f64,
-    /// What it has to be.
+    /// The least value allowed.
     pub least: f64,
 }
 
-/// Blocks around which the host was as fast as it ever was.
+/// Blocks around which the host was as fast as at its best.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Undisturbed {
     /// Their number.
@@ -79,7 +79,7 @@ pub struct Undisturbed {
 }
 
 impl Rate {
-    /// What its bar is held against: the median of undisturbed blocks if there are several, else of all.
+    /// The rate compared with the bar: the median of undisturbed blocks if there are several, otherwise of all.
     pub fn decisive(&self) -> f64 {
         let quiet = self.undisturbed.filter(|quiet| quiet.blocks >= FEW_BLOCKS);
         quiet.map_or(self.millions_per_s.median, |quiet| quiet.millions_per_s)
@@ -92,7 +92,7 @@ impl Rate {
     }
 }
 
-/// The rates of what was measured.
+/// The rates of the subjects.
 pub(super) fn rates(subjects: &[Subject], samples: &[Samples]) -> Vec<Rate> {
     let blocks = samples.iter().flat_map(|samples| &samples.0);
     let fastest = blocks.map(|block| block.fastest_step_ns);
@@ -162,7 +162,7 @@ mod tests {
         Subject::new(name, "", goal, || Box::new(Ok))
     }
 
-    /// Blocks of a thousand operations, of which each takes so many nanoseconds beside such a step.
+    /// Blocks of a thousand operations, each with nanoseconds per operation and per step.
     fn samples(all: &[(f64, f64)]) -> Samples {
         let block = |&(cpu_ns, step_ns): &(f64, f64)| Block {
             operations: 1_000,
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_bar_is_held_against_what_nobody_disturbed() {
         let subjects = [subject("fast", Goal::Least(60.0))];
-        // Ten nanoseconds are a hundred millions a second; half of the blocks had half of a core.
+        // Ten nanoseconds are a hundred millions a second; half of the blocks had half a core.
         let mixed = samples(&[
             (10.0, 1.0),
             (20.0, 1.9),

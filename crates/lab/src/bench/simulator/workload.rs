@@ -1,5 +1,5 @@
-//! The heap on the machine: a list that is filled and thinned out while its objects move, as `firn simulate` runs
-//! it, with each mechanism and without.
+//! The heap on the machine: a list that is filled and thinned out while its objects move, as `firn simulate` runs it,
+//! with each mechanism and without.
 
 use firn_heap::collector::PageSize;
 use firn_heap::collector::scheme::{FFCCD, FFCCD_CHECKLOOKUP, PIGGYBACK, Scheme};
@@ -9,15 +9,15 @@ use firn_machine::mechanism::{MechanismSpec, NONE};
 use super::{Goal, Run, Subject, mechanisms};
 use crate::simulation::{Driver, SimulationPlan, mechanism_for, simulate_on};
 
-/// What the workload is called that mechanisms are held against.
+/// The name of the workload with which mechanisms are compared.
 const CONTROL: &str = "list_none";
-/// The share of the speed without a mechanism that one with it keeps.
+/// The least share of the speed without a mechanism that remains with one.
 const KEPT: f64 = 0.5;
-/// Allocations and frees between two looks.
+/// Allocations and frees between two polls.
 const EVERY: u64 = 64;
-/// Memory operations that an object comes to, about: with them a block lasts as long as others.
+/// Memory operations per object, about: with this a block lasts as long as others.
 const OPERATIONS: u64 = 300;
-/// Fewest objects of which enough pages become sparse that they move.
+/// Fewest objects for which enough pages become sparse that objects move.
 const FEWEST: u64 = 1_000;
 
 pub(super) fn subjects(described: &Description) -> Vec<Subject> {
@@ -50,8 +50,8 @@ fn listed(described: &Description, spec: &'static MechanismSpec) -> Run {
     })
 }
 
-/// The program looks at its pool itself, so that a run is as long as its objects are many; they move on pages of
-/// 4 KiB, which become sparse soon.
+/// The program polls its pool itself, so the length of a run follows from its objects; they move on pages of 4 KiB,
+/// which become sparse soon.
 fn plan(spec: &'static MechanismSpec, objects: u64) -> SimulationPlan {
     SimulationPlan {
         mechanism: spec,

@@ -1,4 +1,4 @@
-//! What the figures of structures have to come up to.
+//! The bars that the structures' figures have to meet.
 
 use firn_workloads::Shape;
 
@@ -7,26 +7,26 @@ use super::super::figure::Figure;
 use super::super::phases::{DENSE, NORMAL, SMALL_PAGES, Setting, WITHOUT};
 use super::{CASES, Case, DATABASES, PMEMOBJ, name, together};
 
-/// How many times as fast as libpmemobj, the mean over structures and each, without a collector.
+/// Speed-up over libpmemobj, the mean over structures and each, without a collector.
 const MEAN: f64 = 2.5;
 const EACH: f64 = 1.5;
-/// How many times as fast with a collector: the list, and the others.
+/// Speed-up with a collector: the list, and the others.
 const LIST_COLLECTING: f64 = 1.2;
 const EACH_COLLECTING: f64 = 1.5;
 /// Fences of an insert.
 const FENCES: f64 = 2.0;
-/// Finding: times as fast when everything is there, and when most is deleted and the rest is packed.
+/// Speed-up of finding, when everything is there, and when most is deleted and the rest is packed.
 const GET: f64 = 1.0;
 const GET_AFTER: f64 = 1.2;
-/// Two threads over one.
+/// Throughput of two threads over one.
 const TOGETHER: f64 = 1.8;
 /// Mean ratio over the phases.
 const RATIO: f64 = 1.30;
-/// How many times as fast as the better database; bytes of the file over the payload.
+/// Speed-up over the better database; bytes of the file over the payload.
 const DATABASE: f64 = 3.0;
 const FILE: f64 = 1.5;
 
-/// Why bars are missed, where they are.
+/// Why bars are missed, if they are.
 const MISSES: &str = "a single get waits for memory, and the checks of each object keep the \
                       processor from overlapping as many gets as the rival, which checks nothing \
                       (docs/decisions/short-searches.md); values in the nodes would cost more \
@@ -38,7 +38,7 @@ const NODES: &str = "the entries and nodes of the map take 164 bytes for 136 of 
                      after four of five entries were deleted at random, and the collector may have \
                      only begun to compact them";
 
-/// All bars of which there are figures.
+/// All bars that have figures.
 pub(super) fn bars(figures: &[Figure]) -> Vec<Bar> {
     let theirs = |case: &&Case| case.of == PMEMOBJ;
     let mut bars = Vec::new();
@@ -86,7 +86,7 @@ fn theirs<'f>(figures: &'f [Figure], shape: Shape, kind: &str) -> impl Iterator<
         .filter(move |f| f.system != super::SYSTEM && f.operation == name)
 }
 
-/// Insert and delete of a structure, ours and theirs, and how many times as fast ours are.
+/// Insert and delete of a structure, ours and theirs, and the speed-up of ours.
 fn times(figures: &[Figure], shape: Shape, setting: &Setting) -> Option<([f64; 4], f64)> {
     let of = |kind| Some(ours(figures, shape, kind, setting)?.ns_cpu_per_op);
     let their = |kind| Some(theirs(figures, shape, kind).next()?.ns_cpu_per_op);
@@ -132,7 +132,7 @@ fn speed(figures: &[Figure], setting: &Setting) -> Vec<Bar> {
     bars
 }
 
-/// Ratios on pages of 4 KiB, which no bar is set for: they show what the pages' size does.
+/// Ratios on pages of 4 KiB, which have no bar: they show the effect of the page size.
 fn on_small_pages(figures: &[Figure]) -> Vec<Bar> {
     let (mut bars, mut logarithms) = (Vec::new(), Vec::new());
     let told = |what: String, ratio: f64| Bar {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! together     two threads on two structures
-//! bars, page   what figures come up to, and how docs/performance.md tells it
+//! bars, page   the bars of the figures, and their section of docs/performance.md
 //! ```
 
 mod bars;
@@ -24,23 +24,23 @@ use super::{BenchError, Options, pools};
 
 /// The name of this part of the bench.
 pub(super) const SECTION: &str = "structures";
-/// Whose figures these are.
+/// The system that these figures are of.
 const SYSTEM: &str = "firn";
-/// More passes over so many objects tell nothing new.
+/// More passes over so many objects bring nothing new.
 const MOST_PASSES: usize = 3;
 /// Passes of a database, whose operations take tens of microseconds.
 const DATABASE_PASSES: usize = 1;
 /// Objects among which fences and lines are counted.
 const COUNTED: usize = 4000;
-/// Of the operations of a kind, the share of those on a structure that was full, or empty, and of those
-/// on one of which a fifth was left.
+/// Shares of the operations of a kind: those on a structure that was full or empty, and those on one of which a fifth
+/// was left.
 const FIRST: f64 = 1.0 / 1.8;
 const SECOND: f64 = 0.8 / 1.8;
 
-/// A structure, and who has one like it.
+/// A structure, and the rivals that have one like it.
 struct Case {
     shape: Shape,
-    /// What rivals call it.
+    /// The rivals' name for it.
     rivals: &'static str,
     /// The rivals that have it.
     of: &'static [&'static str],
@@ -91,7 +91,7 @@ const CASES: [Case; 7] = [
 const SETTINGS: usize = 3;
 
 impl Case {
-    /// What it is measured with. Beside databases the file's size counts.
+    /// The settings it is measured with. Beside databases the file's size counts.
     fn settings(&self) -> [Setting; SETTINGS] {
         if self.of == DATABASES {
             [WITHOUT, DENSE, SMALL_PAGES]
@@ -100,7 +100,7 @@ impl Case {
         }
     }
 
-    /// How its figures came to be.
+    /// How its figures were measured.
     fn how(&self) -> String {
         let [_, collecting, _] = self.settings();
         let (trigger, target) = collecting.ratios.unwrap_or_default();
@@ -110,16 +110,16 @@ impl Case {
     }
 }
 
-/// What is told apart.
+/// The kinds of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Insert,
     Delete,
-    /// Finding while all are there: a guard each, many in one, and as many asked for all at once.
+    /// Finding while all are there: a guard each, many under one, and as many all requested at once.
     Get,
     GetMany,
     GetEach,
-    /// Finding when four of five are deleted, after packing where there is a collector.
+    /// Finding after four of five are deleted, and after packing if there is a collector.
     GetAfter,
     GetManyAfter,
     GetEachAfter,
@@ -136,7 +136,7 @@ const KINDS: [(Kind, &str); 8] = [
     (Kind::GetEachAfter, "get_each_after"),
 ];
 
-/// The figure that says what became of the pool: that of the last phase.
+/// The figure that describes the pool's state: that of the last phase.
 const TELLS_COMPACTION: Kind = Kind::Delete;
 
 const COLLECTING: &str = "_collecting";
@@ -168,19 +168,19 @@ pub(super) fn names() -> impl Iterator<Item = String> {
     CASES.iter().flat_map(each).chain(together::names())
 }
 
-/// Memory that a pass takes anew, and more.
+/// Memory that a pass newly takes, and more.
 fn warm_bytes(options: &Options) -> u64 {
     const BYTES_OF_AN_ENTRY: u64 = 512;
     options.entries * BYTES_OF_AN_ENTRY
 }
 
-/// What passes gave: of Firn by setting, of the rivals by their place among them.
+/// The results of passes: of Firn by setting, of the rivals by their place among them.
 struct Passes {
     firn: [Vec<Run>; SETTINGS],
     rivals: Vec<Vec<Phased>>,
 }
 
-/// Measures the structures that were asked for.
+/// Measures the selected structures.
 pub(super) fn measure(
     options: &Options,
     rivals: &mut [Rival],
@@ -299,7 +299,7 @@ fn figures_of(
     Ok(figures)
 }
 
-/// What runs of a setting took for something.
+/// The times of a setting's runs for an operation.
 fn ours(
     options: &Options,
     case: &Case,
@@ -332,7 +332,7 @@ fn ours(
     Ok(figure)
 }
 
-/// What a rival's runs took for it.
+/// The times of a rival's runs for it.
 fn theirs(
     options: &Options,
     case: &Case,
@@ -364,7 +364,7 @@ fn theirs(
     Ok(figure)
 }
 
-/// Holds ours of an operation against a rival's, where they are held against none yet.
+/// Compares our figures of an operation with a rival's, unless they have been compared already.
 fn compare(figures: &mut [Figure], theirs: &Figure) {
     let ours = figures.iter_mut().filter(|f| {
         f.system == SYSTEM

@@ -1,4 +1,4 @@
-//! The structures' section of the page that tells all figures.
+//! The structures' section of the page with all figures.
 
 use super::super::document::{bar, misses, table};
 use super::super::figure::Figure;

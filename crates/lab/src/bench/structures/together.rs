@@ -1,6 +1,6 @@
-//! Two threads, each on a structure of its own in one pool, against one; and, to tell what they share
-//! there from what the machine makes them share, against two in a pool each. The pools have their pages:
-//! threads that have the kernel supply pages of one file wait for each other in it.
+//! Two threads, each on a structure of its own in one pool, against one. To tell what the pool makes them share from
+//! what the machine does, also against two in a pool each. The pools' pages are present: threads for which the kernel
+//! supplies pages of one file wait for each other in it.
 
 use std::sync::Barrier;
 
@@ -15,18 +15,18 @@ use super::super::figure::{Figure, Subject};
 use super::super::{BenchError, Options, pools};
 use super::{MOST_PASSES, SECTION, SYSTEM};
 
-/// Shapes of which each thread has one.
+/// Shapes; each thread has one.
 const SHAPES: [Shape; 2] = [Shape::Chain, Shape::Avl];
 const THREADS: u64 = 2;
-/// Of all entries, how many a thread has.
+/// A thread has one in this many of all entries.
 const SHARE: u64 = 4;
-/// Bytes of a pool besides.
+/// Bytes of a pool besides its entries.
 const LEAST_BYTES: u64 = 64 << 20;
 /// Bytes of a pool for each of its entries, more than they take.
 const ENTRY_BYTES: u64 = 512;
 const HOW: &str = "each thread inserts into a structure of its own and deletes 80 % at random, one a \
                    transaction; wall time of the slower thread; pools whose pages are present";
-/// What is added to the name where each thread has a pool of its own.
+/// Suffix of the name if each thread has a pool of its own.
 const APART: &str = " apart";
 /// Threads, and the pools that they share.
 const CASES: [(u64, u64); 3] = [(1, 1), (THREADS, 1), (THREADS, THREADS)];
@@ -97,8 +97,8 @@ pub(super) fn measure(
     Ok(figures)
 }
 
-/// CPU time of all threads and wall time of the slower one, over the operations of one thread: half the
-/// throughput takes twice as long.
+/// CPU time of all threads and wall time of the slower one, over the operations of one thread: at half the throughput
+/// it takes twice as long.
 fn run(pools: &[Pool<Mapped>], shape: Shape, n: u64, threads: u64) -> Result<Times, BenchError> {
     let begin = &Barrier::new(threads as usize);
     let results: Vec<Result<Times, Error>> = std::thread::scope(|scope| {
@@ -130,7 +130,7 @@ fn work(
     begin: &Barrier,
 ) -> Result<Times, Error> {
     let population = Population::new(pool, shape, Sizes::Fixed, n);
-    // A thread that failed still comes to the barrier, or the other would wait for ever.
+    // A thread that failed still waits at the barrier, or the other would wait for ever.
     begin.wait();
     let mut population = population?;
     population.take_one_a_transaction();

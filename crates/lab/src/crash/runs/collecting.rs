@@ -1,4 +1,4 @@
-//! Who collects: a thread beside the program, or the program itself.
+//! The collector of a run: a thread beside the program, or the program itself.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,14 +11,14 @@ use firn_media::Runtime;
 use super::super::fixture::Fixture;
 use super::Meeting;
 
-/// Objects that the collector moves between two looks at something else.
+/// Objects that the collector moves between two polls.
 const MOVED_TOGETHER: core::ops::Range<u64> = 1..6;
-/// Allocations and frees between two looks of a program that collects by itself.
+/// Allocations and frees between two polls of a program that collects by itself.
 const BETWEEN_LOOKS: core::ops::Range<u64> = 4..40;
-/// The ratio above which it begins to: there are pages to be won in any pool of a run.
+/// The ratio above which such a program begins to collect: any pool of a run has pages to gain.
 const TRIGGER: f64 = 1.05;
 
-/// FFCCD's workflow for a run whose program collects by itself: of two runs one, drawn, where anything moves.
+/// FFCCD's workflow, if the run's program collects by itself: half of the runs, by chance, if objects can move.
 pub(super) fn workflow(
     fixture: &Fixture,
     pool: &Pool<Crash>,
@@ -45,7 +45,7 @@ pub(super) struct Collecting {
 }
 
 impl Collecting {
-    /// Collects until the program has ended, once at least.
+    /// Collects until the program has ended, at least once.
     pub(super) fn run(mut self) {
         let medium = self.pool.medium().clone();
         loop {

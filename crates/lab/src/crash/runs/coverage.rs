@@ -1,5 +1,4 @@
-//! What a run went through, read from its events: whole cycles, and pages that they released and that the
-//! program used again.
+//! Coverage of a run, read from its events: whole cycles, and pages that they released and that the program used again.
 
 use std::collections::HashSet;
 use std::ops::AddAssign;
@@ -11,13 +10,12 @@ use firn_format::plan::Phase;
 use firn_format::sealed::Seal;
 use firn_units::{CHUNK_BYTES, FRAMES_PER_CHUNK, VirtAddr, WORD_BYTES};
 
-/// What one run or several went through.
+/// Coverage of one run or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Coverage {
-    /// Cycles of the collector, from the plan in force to the pages released.
+    /// Cycles of the collector, from the activation of the plan to the release of the pages.
     pub(super) cycles: u64,
-    /// Pages that a cycle released and that came to hold objects of the program again, as often as they
-    /// did.
+    /// Pages that a cycle released and that later held objects of the program again, counted each time.
     pub(super) reused: u64,
     /// Runs with at least one of either.
     pub(super) whole_runs: u64,
@@ -32,7 +30,7 @@ impl AddAssign for Coverage {
 }
 
 impl Coverage {
-    /// What the events of a run tell, in a pool of so many bytes.
+    /// The coverage in a run's events, in a pool of `pool_bytes` bytes.
     pub(super) fn of(events: &[Event], pool_bytes: u64) -> Self {
         let chunks = (0..pool_bytes / CHUNK_BYTES).map(Chunk);
         let tables: Vec<VirtAddr> = chunks.filter(|c| c.is_data()).map(Chunk::table).collect();

@@ -1,11 +1,11 @@
-//! What a run did, and which contents a crash may leave of it.
+//! The changes of a run, and the contents that a crash may leave of them.
 
 use firn_workloads::under_test::{Content, Key, Order};
 
-/// What was done, in the order of the structure's lock.
+/// The changes in the order of the structure's lock.
 #[derive(Default)]
 pub(super) struct Ledger {
-    /// An attempt that was started over leaves a gap.
+    /// A restarted attempt leaves a gap.
     entries: Vec<Option<Entry>>,
 }
 
@@ -13,7 +13,7 @@ pub(super) struct Ledger {
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) thread: usize,
-    /// Among the thread's operations, from 1.
+    /// Its number among the thread's operations, from 1.
     pub(super) number: u64,
     pub(super) change: Change,
 }
@@ -25,7 +25,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// Does to a content what it does to the structure.
+    /// Applies its effect on the structure to a content.
     pub(super) fn apply(&self, order: Order, content: &mut Content) {
         match self {
             Self::Insert(key, value) => order.insert(content, *key, value.clone()),
@@ -39,7 +39,7 @@ impl Ledger {
         self.entries.clear();
     }
 
-    /// Puts an operation down in the place of the attempt before, if there was one. Returns its place.
+    /// Records an operation in place of its former attempt, if there was one. Returns its place.
     pub(super) fn put(&mut self, before: Option<usize>, entry: Entry) -> usize {
         if let Some(before) = before {
             self.entries[before] = None;
@@ -57,8 +57,8 @@ impl Ledger {
         self.entries.iter().flatten().collect()
     }
 
-    /// The beginnings of the ledger, as numbers of changes, that leave the content that was found, have
-    /// all that was acknowledged, and of each thread one operation more at most.
+    /// The prefixes of the ledger, as numbers of changes, that leave the content found, have all acknowledged
+    /// operations, and of each thread at most one more.
     ///
     /// Errors: there is none.
     pub(super) fn beginnings(
@@ -92,7 +92,7 @@ impl Ledger {
     }
 }
 
-/// What is told of contents that differ: the first elements that are not as they were acknowledged.
+/// Describes how contents differ: the first elements that are not as they were acknowledged.
 fn difference(acknowledged: &[u64], expected: &Content, found: &Content) -> String {
     let short = |of: Option<&(Key, Vec<u8>)>| match of {
         Some((key, value)) => format!("{key}: {value:?}"),

@@ -1,17 +1,17 @@
 //! Long random runs, crashed at drawn moments (FFCCD section 7.1).
 //!
-//! Threads of the program, each with keys of its own, insert, change, remove and read in one structure,
-//! while one more thread collects; or, in one of two runs, they drive the collector themselves, as FFCCD
-//! prints it (section 5), and nothing moves but what they touch. Halfway they wait until a cycle has ended,
-//! so that what comes after goes to pages that it released.
+//! Threads of the program, each with keys of its own, insert, change, remove and read in one structure, while one more
+//! thread collects. In one of two runs they drive the collector themselves instead, as FFCCD prints it (section 5), and
+//! only the objects that they touch move. Halfway they wait until a cycle has ended, so that later objects go to pages
+//! that it released.
 //!
-//! Who holds the structure's lock puts down what it does: as a commit is durable before its locks are
-//! released (R1, R3), what is durable at any moment is a beginning of that list.
+//! The thread that holds the structure's lock records its operation. A commit is durable before its locks are released
+//! (R1, R3), so what is durable at any moment is a prefix of that list.
 //!
 //! ```text
-//! ledger    what was done             mutator      a thread of the program
-//! needs     what has to live then     collecting   who collects
-//! coverage     what a run went through
+//! ledger         the changes done             mutator      a thread of the program
+//! reference_run  how many objects must live   collecting   the collector
+//! coverage       what a run went through
 //! ```
 
 mod collecting;
@@ -42,16 +42,15 @@ use ledger::Ledger;
 use mutator::{Mutator, apply};
 use reference_run::ReferenceRun;
 
-/// Operations of a run, of all its threads. One goes on until the program has used a page that a cycle has
+/// Operations of a run, of all its threads. One thread continues until the program has used a page that a cycle has
 /// released.
 pub(super) const OPERATIONS: u64 = 500;
-/// Crashes that are injected into a run at most.
+/// Crashes injected into a run at most.
 pub(super) const CRASHES: u32 = 16;
-/// Crashes that are tried on a run that is shortened: there is one that fails among them, or it counts as
-/// one that passes.
+/// Crashes tried on a shortened run: one of them must fail, or the run counts as passing.
 const TRIES: u32 = 128;
 
-/// Keys of all threads, from the first on: those of the setup lie below.
+/// The first key of the threads; keys of the setup lie below.
 const FIRST_KEY: Key = 60;
 const KEYS: Key = 96;
 
@@ -67,13 +66,13 @@ pub(super) struct Runs<'a> {
     pub(super) ticker: &'a Ticker,
 }
 
-/// What the check knows of the run that is crashed.
+/// What the check knows of the crashed run.
 #[derive(Default)]
 struct Known {
     ledger: Arc<Mutex<Ledger>>,
-    /// Made when somebody asks, anew for each run.
+    /// Made on demand, anew for each run.
     needs: RefCell<Option<ReferenceRun>>,
-    /// Crashes of it that fell into a cycle.
+    /// Its crashes that fell into a cycle.
     in_cycles: Cell<u64>,
 }
 
@@ -106,7 +105,7 @@ impl<'a> Runs<'a> {
             &self.fixture.image,
             move |crash| {
                 if let Err(what) = self.run(crash, known) {
-                    // What a workload cannot do it says by a panic.
+                    // A workload reports failures by panicking.
                     panic!("{what}");
                 }
             },
@@ -114,8 +113,8 @@ impl<'a> Runs<'a> {
         )
     }
 
-    /// Injects so many crashes into each of the runs of these seeds, until something fails, and makes a
-    /// run that does as short as it goes.
+    /// Injects `crashes` crashes into each of the runs of these seeds, until one fails, and shortens that run as far as
+    /// possible.
     pub(super) fn inject(&self, seeds: core::ops::Range<u64>, crashes: u32) -> Part {
         let known = Known::default();
         let explorer = self.explorer(&known);
@@ -143,8 +142,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Takes operations off the end of a run that fails for as long as it does. Returns how many are left,
-    /// and puts the shorter run's finding in the place of the longer one's.
+    /// Removes operations from the end of a failing run as long as it still fails. Returns how many are left, and
+    /// replaces the longer run's finding by the shorter one's.
     fn shorten(&self, seed: u64, found: &mut firn_crash::Report) -> u64 {
         let mut left = self.operations;
         let mut step = left / 2;
@@ -167,12 +166,12 @@ impl<'a> Runs<'a> {
         left
     }
 
-    /// Runs again what a finding's line says.
+    /// Replays a finding's line.
     pub(super) fn replay(&self, line: &str) -> Result<Result<(), String>, String> {
         self.explorer(&Known::default()).judge(line)
     }
 
-    /// One run: the program's threads, and a collector unless they are it.
+    /// One run: the program's threads, and a collector thread unless the program collects.
     fn run(&self, crash: &Crash, known: &Known) -> Result<(), String> {
         let seed = crash.random_u64();
         lock(&known.ledger).clear();
@@ -198,7 +197,7 @@ impl<'a> Runs<'a> {
                 meeting: Arc::clone(&meeting),
             };
             let operations = self.operations_of(thread);
-            // A run that is shortened need not be whole, and one in which nothing moves cannot be.
+            // A shortened run need not be whole, and a run in which nothing moves cannot be.
             let can_be_whole = self.fixture.scheme.moves && self.operations >= OPERATIONS;
             let until_whole = thread == 0 && can_be_whole;
             jobs.push(Box::new(move || program.run(operations, until_whole)));
@@ -245,9 +244,8 @@ impl<'a> Runs<'a> {
         ledger.beginnings(start, acknowledged, found)
     }
 
-    /// What a crash left, recovered: what was acknowledged, objects where media says they are, a pool in
-    /// which the program goes on and the interrupted cycle ends, and nothing more than what the content
-    /// needs once it was collected.
+    /// Checks a recovered pool: acknowledged operations are there, objects are where media says, the program can
+    /// continue, the interrupted cycle ends, and after a collection nothing is left beyond what the content needs.
     fn judge(
         &self,
         mut survivor: Survivor<'_>,
@@ -263,7 +261,7 @@ impl<'a> Runs<'a> {
         let mut expected = survivor.content("after recovery")?;
         survivor.keeps(&places)?;
         let mut done = self.beginnings(&ledger, &acknowledged, &expected)?;
-        // Where it is known what came next, the program goes on with it.
+        // If the next operation is known, the program continues with it.
         if let [changes] = done[..]
             && let Some(&next) = ledger.changes().get(changes)
         {
@@ -282,7 +280,7 @@ impl<'a> Runs<'a> {
         self.leaks(survivor.living()?, &done, &ledger, known)
     }
 
-    /// Errors: what lives is not what one of these numbers of changes needs.
+    /// Errors: the live objects match none of these numbers of changes.
     fn leaks(
         &self,
         living: Living,
@@ -315,7 +313,7 @@ fn one_run(seed: u64, crashes: u32) -> SwarmOptions {
     }
 }
 
-/// Takes in the report of a run.
+/// Adds the report of a run.
 fn add(whole: &mut firn_crash::Report, seed: u64, more: firn_crash::Report) {
     whole.states += more.states;
     whole.recovery_states += more.recovery_states;
@@ -324,7 +322,7 @@ fn add(whole: &mut firn_crash::Report, seed: u64, more: firn_crash::Report) {
     whole.executions += more.executions;
     whole.sampled_events += more.sampled_events;
     whole.cut |= more.cut;
-    // A sum, so that it is the same in whatever pieces the runs are made.
+    // A sum, so that it does not depend on how runs are divided into pieces.
     let of_run = fastrand::Rng::with_seed(more.hash ^ seed.rotate_left(32)).u64(..);
     whole.hash = whole.hash.wrapping_add(of_run);
     whole.elapsed += more.elapsed;
@@ -335,13 +333,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the threads of a run know of each other.
+/// State that the threads of a run share.
 struct Meeting {
     /// Threads of the program that have not ended.
     busy: AtomicU64,
     /// Collections that have ended.
     collections: AtomicU64,
-    /// Where the program drives the collector, how.
+    /// How the program drives the collector, if it does.
     workflow: Option<Workflow<Crash>>,
 }
 

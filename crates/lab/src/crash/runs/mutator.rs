@@ -1,4 +1,4 @@
-//! A thread of the program: it draws what it does, does it, and puts it down.
+//! A thread of the program: it draws operations, runs them, and records them.
 
 use core::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,27 +14,27 @@ use super::coverage::Coverage;
 use super::ledger::{Change, Entry, Ledger};
 use super::{Meeting, lock};
 
-/// Lengths of values. Of twelve so many are long, for a class of its own: few at first, most while the
-/// structure grows, so that it needs further pages.
+/// Lengths of values. Of twelve, this many are long, for a class of their own: few at first, most while the structure
+/// grows, so that it needs further pages.
 const SHORT: Range<usize> = 8..64;
 const LONG: usize = 120;
 const LONG_AT_FIRST: u8 = 2;
 const LONG_GROWING: u8 = 9;
 
-/// Operations of a thread that goes on, at most, and how many it does before it looks again.
+/// Operations at most of a thread that continues, and the number between two checks.
 const MOST_OPERATIONS: u64 = 2500;
 const MORE: u64 = 300;
 
-/// Looks at the collector in which a cycle begins, is found at rest and ends.
+/// Polls of the collector in which a cycle begins, is found at rest, and ends.
 const LOOKS_OF_A_CYCLE: u32 = 3;
 
-/// Deeds of sixteen that are removals. First there are more of them than inserts, so that pages become thin;
-/// then fewer, so that what a cycle has released is used again (FFCCD, section 7, has such phases, too).
+/// Removals among sixteen deeds. At first they outnumber inserts, so that pages become thin; later they are fewer, so
+/// that released pages are used again (FFCCD, section 7, has such phases, too).
 const THINNING: u8 = 7;
 const EMPTYING: u8 = 12;
 const GROWING: u8 = 1;
 
-/// Whether the run has had a whole cycle, and the program has used a page that it released.
+/// Whether the run has had a whole cycle and the program has used a page that the cycle released.
 fn is_whole(medium: &Crash) -> bool {
     let seen = medium.see_trace(|events| Coverage::of(events, medium.len()));
     seen.whole_runs > 0
@@ -46,14 +46,14 @@ pub(super) struct Mutator {
     pub(super) pool: Pool<Crash>,
     pub(super) thread: usize,
     pub(super) keys: Range<Key>,
-    /// What its keys hold, if an element keeps its key.
+    /// The content of its own keys, if an element keeps its key.
     pub(super) own: Content,
     pub(super) draw: fastrand::Rng,
     pub(super) ledger: Arc<Mutex<Ledger>>,
     pub(super) meeting: Arc<Meeting>,
 }
 
-/// What a thread does next.
+/// A thread's next action.
 enum Deed {
     Change(Change),
     Abort(Change),
@@ -61,8 +61,8 @@ enum Deed {
 }
 
 impl Mutator {
-    /// Does so many operations, and goes on until a cycle has released pages and the program has used one
-    /// of them again, where it is asked to.
+    /// Runs `operations` operations. If asked to, it continues until cycles have released pages and the program has
+    /// used one of them again.
     pub(super) fn run(mut self, operations: u64, until_whole: bool) {
         let medium = self.pool.medium().clone();
         let mut session = self.pool.session().expect("as many lanes as threads");
@@ -85,8 +85,8 @@ impl Mutator {
         }
     }
 
-    /// Waits until more than so many collections have ended. Where the program is to end them itself, it looks
-    /// as often as a cycle at rest takes from before its beginning to its end.
+    /// Waits until more than `before` collections have ended. If the program itself has to end them, it polls as often
+    /// as a cycle at rest needs from before its beginning to its end.
     fn await_collection(&self, medium: &Crash, before: u64) {
         if let Some(workflow) = &self.meeting.workflow {
             for _ in 0..LOOKS_OF_A_CYCLE {
@@ -99,7 +99,7 @@ impl Mutator {
         }
     }
 
-    /// Does the operations of these numbers.
+    /// Runs the operations of these numbers.
     fn phase(&mut self, session: &mut Session<Crash>, numbers: Range<u64>, removals: u8) {
         for number in numbers {
             let deed = self.draw(number, removals);
@@ -110,7 +110,7 @@ impl Mutator {
         }
     }
 
-    /// What comes next, which is a removal `removals` times of sixteen.
+    /// The next deed, which is a removal `removals` times out of sixteen.
     fn draw(&mut self, number: u64, removals: u8) -> Deed {
         let key = self.draw.u16(self.keys.clone());
         let change = match self.draw.u8(..16) {
@@ -128,7 +128,7 @@ impl Mutator {
         }
     }
 
-    /// What the operation of this number writes: of a length that is given, or any.
+    /// The value that operation `number` writes: of the given length, or of any.
     fn value(&mut self, number: u64, len: Option<usize>, removals: u8) -> Vec<u8> {
         let long = match removals {
             GROWING => LONG_GROWING,
@@ -156,7 +156,7 @@ impl Mutator {
             Deed::Change(change) => {
                 self.change(session, number, &change)
                     .map_err(|e| e.to_string())?;
-                // What becomes of an element of a queue is not its thread's alone.
+                // Other threads may change an element of a queue too.
                 if under_test.order() != Order::FirstIn {
                     change.apply(under_test.order(), &mut self.own);
                 }
@@ -187,14 +187,14 @@ impl Mutator {
         }
     }
 
-    /// Does it, and puts it down while the structure's lock is held.
+    /// Makes a change, and records it while the structure's lock is held.
     fn change(
         &self,
         session: &mut Session<Crash>,
         number: u64,
         change: &Change,
     ) -> Result<(), Error> {
-        // What changes nothing may have had the lock as a reader, or not at all.
+        // A change without effect may have had the lock as a reader, or not at all.
         let counts = match change {
             Change::Insert(..) => true,
             Change::Remove(key) => {
@@ -217,7 +217,7 @@ impl Mutator {
     }
 }
 
-/// Does a change in a transaction.
+/// Makes a change in a transaction.
 pub(super) fn apply(fixture: &Fixture, tx: Tx<'_, Crash>, change: &Change) -> Result<(), Error> {
     match change {
         Change::Insert(key, value) => fixture.under_test.insert(tx, ROOT, *key, value),

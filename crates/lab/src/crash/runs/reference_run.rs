@@ -1,9 +1,8 @@
-//! What the structure needs: the same changes again, one after the other, where nothing crashes, and the
-//! objects that live then.
+//! The reference run: the same changes, one after the other, without crashes, and the objects that live then.
 //!
-//! How many objects a content takes follows from the changes that led to it, in their order, and from
-//! nothing else: neither from crashes nor from collections. So after a recovery and a collection exactly as
-//! many must live as here; one more is a leak.
+//! The number of objects that a content needs follows from the changes that led to it, in order, and from nothing else:
+//! neither from crashes nor from collections. So after a recovery and a collection exactly as many must live as here;
+//! one more is a leak.
 
 use firn_crash::Crash;
 use firn_heap::{Pool, PoolOptions, Session};
@@ -13,7 +12,7 @@ use super::super::oracle::Living;
 use super::ledger::Ledger;
 use super::mutator::apply;
 
-/// A pool in which the changes of one run are repeated, as far as somebody asks.
+/// A pool in which the changes of one run are repeated, on demand.
 pub(super) struct ReferenceRun {
     fixture: Fixture,
     pool: Pool<Crash>,
@@ -29,7 +28,7 @@ impl Drop for ReferenceRun {
 }
 
 impl ReferenceRun {
-    /// Of a run that starts from `fixture`.
+    /// The reference run of a run that starts from `fixture`.
     pub(super) fn new(fixture: &Fixture) -> Result<Self, String> {
         let options = PoolOptions {
             publish_every: 1,
@@ -47,7 +46,7 @@ impl ReferenceRun {
         })
     }
 
-    /// What lives after so many changes of the ledger, which is the same at each call.
+    /// The live objects after this many changes of the ledger, which must be the same ledger at each call.
     pub(super) fn after(&mut self, ledger: &Ledger, changes: usize) -> Result<Living, String> {
         let all = ledger.changes();
         while self.living.len() <= changes {

@@ -45,8 +45,8 @@ fn used(crash: &Crash) -> HashSet<u64> {
     used.map(|(number, _)| number).collect()
 }
 
-/// Pages that cycles emptied and pages in use at the end are together more than were ever touched; and
-/// what the events tell agrees.
+/// Pages that cycles emptied and pages in use at the end are together more than were ever touched; and the coverage
+/// read from the events agrees.
 #[test]
 fn pages_that_cycles_released_are_used_again() {
     for (threads, seed) in [(1, 1), (2, 2), (8, 3)] {
@@ -84,8 +84,8 @@ fn pages_that_cycles_released_are_used_again() {
     }
 }
 
-/// What is said of the crashes of a run that left objects on the move if `tamper` has been at each
-/// recovered pool. It returns whether it found what it looks for.
+/// Verdicts on the crashes of a run that left objects on the move, after `tamper` has changed each recovered pool.
+/// `tamper` returns whether it found its target.
 fn judged_after(
     setting: &Setting,
     tamper: impl Fn(&mut Survivor<'_>, &Crash) -> bool,
@@ -111,7 +111,7 @@ fn judged_after(
     judged.into_inner()
 }
 
-/// Whether all that was said was said for this reason.
+/// Whether every verdict failed for this reason.
 fn all_say(judged: &[Result<(), String>], what: &str) {
     assert!(judged.len() >= 3, "{judged:?}");
     let says = |result: &&Result<(), String>| !result.as_ref().is_err_and(|e| e.contains(what));
@@ -159,7 +159,7 @@ fn a_copy_that_differs_is_found_whatever_it_holds() {
         let Some((to, _)) = places.one(crash, true) else {
             return false;
         };
-        // Nobody reads the type's version in a header, but it moves with the object.
+        // The type's version in a header is never read, but it moves with the object.
         crash.store_u64(to, crash.load_u64(to) ^ 1);
         let kept = survivor.keeps(&places);
         assert!(kept.is_err_and(|e| e.contains("changed on its way")));
@@ -173,7 +173,7 @@ fn a_copy_that_differs_is_found_whatever_it_holds() {
     );
 }
 
-/// An object under a root that nobody knows is sound, can be reached, and is in nobody's way.
+/// An object under an unknown root is sound, can be reached, and disturbs nothing.
 #[test]
 fn an_object_too_many_is_found() {
     for pool in [PoolKind::Traced, PoolKind::Explicit] {
@@ -193,7 +193,7 @@ fn an_object_too_many_is_found() {
     }
 }
 
-/// In a pool with allocation bits nothing reclaims what nothing refers to.
+/// In a pool with allocation bits, unreferenced objects are not reclaimed.
 #[test]
 fn an_object_that_nothing_refers_to_is_found_in_an_explicit_pool() {
     let explicit = Setting {

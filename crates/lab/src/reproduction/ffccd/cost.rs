@@ -1,4 +1,4 @@
-//! What the hardware takes of chip and memory: Table 1.
+//! Table 1: the hardware's area on the chip, and its memory.
 
 use firn_hardware::storage::{FORWARDING_BYTES_PER_PAGE, REACHED_BYTES_PER_PAGE};
 use firn_machine::mechanism::ffccd;

@@ -1,4 +1,4 @@
-//! Figure 14: what defragmentation takes (a), and what the program takes with it (b).
+//! Figure 14: the cost of defragmentation (a), and the program's total cost with it (b).
 
 mod tables;
 
@@ -51,7 +51,7 @@ fn parts(outcome: &Outcome) -> [u64; PARTS.len()] {
     ]
 }
 
-/// Cycles of the structure's run, of a hundred of the run where nothing moves.
+/// Cycles of the structure's run, in percent of the run where nothing moves.
 fn of_baseline(context: &Context<'_>, structure: &Structure, cycles: u64) -> f64 {
     percent(cycles as f64, context.baseline(structure).cycles as f64)
 }
@@ -63,7 +63,7 @@ fn overhead(context: &Context<'_>, scheme: &'static Scheme) -> f64 {
     context.mean(of) - 100.0
 }
 
-/// How much less one scheme takes than another, of a hundred; the mean over the structures of what `of` says.
+/// How much less `of` is for one scheme than for another, in percent; the mean over the structures.
 fn less(
     context: &Context<'_>,
     scheme: &'static Scheme,
@@ -74,7 +74,7 @@ fn less(
     reduction(mean(than), mean(scheme))
 }
 
-/// Cycles of an object that moved: schemes end their cycles at different times, and so move different numbers.
+/// Cycles per moved object: schemes end their cycles at different times, and so move different numbers.
 fn of_moved(outcome: &Outcome, cycles: u64) -> f64 {
     cycles as f64 / outcome.moved.max(1) as f64
 }
@@ -91,19 +91,19 @@ const BARRIER: &str =
 const TOTAL: &str = "marking and ending cycles are most of it; and one read of each object that moves is as much as the printed total \
     already: see the rows below";
 
-/// Cycles of an instruction that the hardware answers at once: itself, and its filter's answer.
+/// Cycles of an instruction that the hardware answers at once: its own, and its filter's.
 const ANSWERED: u64 = 1 + 2;
 /// Cycles of the look-aside buffer.
 const LOOKED_UP: u64 = 4;
 
-/// Cycles of check and lookup if filters and look-aside buffer had always been at hand.
+/// Cycles of check and lookup if filters and look-aside buffer never missed.
 fn always_at_hand(outcome: &Outcome) -> f64 {
     let count = |name| outcome.count(name);
     let found = count("checklookup: look-aside hits") + count("checklookup: look-aside misses");
     (count("checklookup") * ANSWERED + found * LOOKED_UP) as f64
 }
 
-/// What is printed, and ours.
+/// The printed values, and ours.
 fn printed_rows(context: &Context<'_>) -> Vec<Row> {
     let printed = |what: &str, published: f64, ours: f64, reason| {
         Row::new(what, (Some(published), ours), "%", Bar::Reduction, reason)
@@ -165,7 +165,7 @@ fn printed_rows(context: &Context<'_>) -> Vec<Row> {
     ]
 }
 
-/// Copies without the one read of the source that any of them waits for.
+/// Copies without the one read of the source for which all of them wait.
 fn beyond_the_read(
     context: &Context<'_>,
     name: &str,
@@ -185,8 +185,8 @@ fn beyond_the_read(
     Row::new(what, (Some(published), less), "%", Bar::Reduction, reason)
 }
 
-/// What the printed total would have to hold: the barrier and copies alone, and no more of them than one read of each
-/// object that moved.
+/// The least that the printed total would have to contain: the barrier and copies alone, and of these no more than one
+/// read of each moved object.
 fn what_overhead_is_of(context: &Context<'_>) -> [Row; 3] {
     let mean = |of: &dyn Fn(&Outcome) -> f64, scheme: &'static Scheme| {
         context.mean(|structure| {
@@ -219,7 +219,7 @@ fn what_overhead_is_of(context: &Context<'_>) -> [Row; 3] {
     ]
 }
 
-/// The schemes without hardware to ask, each structure's copies, and each scheme beside the one that is printed.
+/// The schemes without lookup hardware, each structure's copies, and each scheme beside the printed one.
 fn our_rows(context: &Context<'_>) -> Vec<Row> {
     let row = |what, ours, unit| Row::new(what, (None, ours), unit, Bar::None, "");
     let others = SCHEMES

@@ -1,4 +1,4 @@
-//! Figure 5: what Espresso's collector takes, as the starting point.
+//! Figure 5: the cost of Espresso's collector, as the starting point.
 
 use firn_heap::collector::scheme::{ESPRESSO, NONE};
 
@@ -13,7 +13,7 @@ pub(super) fn cells() -> Vec<Cell> {
     STRUCTURES.iter().flat_map(of).collect()
 }
 
-/// A part of what the collector takes.
+/// A part of the collector's cost.
 type Share = (&'static str, fn(&Outcome) -> u64);
 
 const SLOWER: &str = "marking, planning and ending cycles are most of it here and stand below; the paper has both 16.5 and 22.1 % for \

@@ -11,16 +11,16 @@ use crate::Table;
 use crate::reproduction::ffccd::matrix::Cell;
 use crate::reproduction::outcome::Outcome;
 
-/// Bits that a place among the granules of `page` takes, and bytes of a table of them over the page's.
+/// The bits of an index among the granules of `page`, and the share of the page that a table of these indices takes.
 fn table_share(page: u64) -> f64 {
     let granules = page / GRANULE_BYTES;
     let bits = f64::from(granules.ilog2());
     percent(bits * granules as f64 / 8.0, page as f64)
 }
 
-/// Bits of a page's number and of its distance, as the text has them (section 4.3.1).
+/// Bits of a page's number and of its distance, as the text gives them (section 4.3.1).
 const FIELD_BITS: u64 = 36;
-/// Bytes of its map.
+/// Bytes of an entry's map.
 const MAP_BYTES: u64 = 256;
 
 const SUM: &str = "36 bits and 256 bytes, which the text gives an entry, are more than its sum";
@@ -33,7 +33,7 @@ pub(super) fn cells() -> Vec<Cell> {
 /// One scheme with both tables: two destinations a page, and one.
 const SCHEMES: [&Scheme; 2] = [&ESPRESSO, &ESPRESSO_AS_PRINTED];
 
-/// What the printed table's one destination a page does, and what the corrected one's two do.
+/// The effect of the printed table's one destination per page, and of the corrected table's two.
 fn destinations(context: &Context<'_>) -> Table {
     let row = |structure: &Structure| {
         let [two, one] = SCHEMES.map(|scheme| context.of(structure, scheme));
@@ -100,7 +100,7 @@ pub(super) fn make(context: &Context<'_>) -> Artefact {
 /// Bytes of an entry of the heap's own table.
 const OURS: u64 = ENTRY_WORDS as u64 * WORD_BYTES;
 
-/// What so many bytes are of a page.
+/// These bytes as a share of a page.
 fn share(bytes: u64) -> f64 {
     percent(bytes as f64, FRAME_BYTES as f64)
 }

@@ -11,24 +11,24 @@ use crate::reproduction::scale::Scale;
 /// The paper's settings.
 const SETTINGS: &str = "ffccd-7.1";
 
-/// What crashes came to.
+/// Results of the crashes.
 pub(super) struct Injected {
-    /// Of the schemes as corrected, in the paper's settings.
+    /// The schemes as corrected, in the paper's settings.
     pub(super) corrected: CrashReport,
-    /// Of the schemes as printed, where those settings have one thread. Each ends at the first finding.
+    /// The schemes as printed, in those settings that have one thread. Each ends at the first finding.
     pub(super) printed: CrashReport,
 }
 
-/// Injects as many as the scale has.
+/// Injects as many crashes as the scale has.
 ///
-/// Errors: a pool to be crashed cannot be made. What crashes find is no error.
+/// Errors: a pool to be crashed cannot be made. Findings are no errors.
 pub(super) fn inject(
     scale: Scale,
     seed: u64,
     progress: &mut dyn Progress,
 ) -> Result<Injected, ReproductionError> {
     let corrected = settings(SETTINGS)?;
-    // The settings are the same for both schemes.
+    // The settings are equal for both schemes.
     let alone: Vec<Setting> = corrected
         .iter()
         .copied()

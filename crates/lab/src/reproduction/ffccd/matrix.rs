@@ -9,7 +9,7 @@ use crate::reproduction::run::{Assumed, Run};
 use crate::reproduction::scale::Scale;
 use crate::simulation::{Driver, RatioOf, SimulationPlan, mechanism_for};
 
-/// When a collection begins, and when it is content (section 6).
+/// When a collection begins and when it ends (section 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parameters {
     /// From 1.5 down to 1.25.
@@ -46,7 +46,7 @@ impl Cell {
         }
     }
 
-    /// What tells its run from others. Where nothing moves, it does not matter when.
+    /// Distinguishes its run from others. If nothing moves, the parameters do not matter.
     pub(super) fn key(&self, scale: Scale, seed: u64) -> String {
         let parameters = match (core::ptr::eq(self.scheme, &NONE), self.parameters) {
             (true, _) => "",
@@ -60,7 +60,7 @@ impl Cell {
 
     fn run(&self, scale: Scale, seed: u64) -> Run {
         let (trigger, target) = self.parameters.trigger_and_target();
-        // What is run as printed has the printed forwarding table, too (section 4.3.1).
+        // A scheme as printed also has the printed forwarding table (section 4.3.1).
         let is_printed = !self.scheme.sound || self.scheme.recovery == Recovery::CopyReached;
         Run {
             key: self.key(scale, seed),
@@ -99,7 +99,7 @@ pub(super) fn runs(wanted: &[&Made], scale: Scale, seed: u64) -> Vec<Run> {
     runs
 }
 
-/// What is run for each artefact, a line each: schemes, structures, and how many runs that makes.
+/// The runs of each artefact, one line each: schemes, structures, and the number of runs.
 pub(super) fn lines(wanted: &[&Made]) -> Vec<String> {
     let line = |artefact: &&Made| {
         let cells = (artefact.cells)();

@@ -1,4 +1,4 @@
-//! FFCCD (Xu, Ye, Solihin and Shen, ISCA 2022): its figures and tables, each made of the outcomes of runs.
+//! FFCCD (Xu, Ye, Solihin and Shen, ISCA 2022): its figures and tables, each made from the outcomes of runs.
 //!
 //! ```text
 //! size        how many objects and crashes a scale has
@@ -31,7 +31,7 @@ use super::{Paper, Reproduced, Reproduction, commits};
 use injections::Injected;
 use matrix::Cell;
 
-/// A structure, as workloads and as the paper call it.
+/// A structure, with its name as a workload and in the paper.
 struct Structure {
     workload: &'static str,
     short: &'static str,
@@ -50,12 +50,12 @@ const STRUCTURES: [Structure; 5] = [
     structure("red_black", "RB"),
 ];
 
-/// An artefact: the runs that it needs, and how it is made of them.
+/// An artefact: the runs that it needs, and how it is made from them.
 struct Made {
     name: &'static str,
     cells: fn() -> Vec<Cell>,
     make: fn(&Context<'_>) -> Artefact,
-    /// Whether it is made of crashes, too.
+    /// Whether it is also made from crashes.
     crashes: bool,
 }
 
@@ -91,7 +91,7 @@ static ALL: [Made; 7] = [
     made("sweeps", sweeps::cells, sweeps::make),
 ];
 
-/// What is reproduced.
+/// The names of all artefacts.
 const NAMES: [&str; ALL.len()] = {
     let (mut names, mut place) = ([""; ALL.len()], 0);
     while place < ALL.len() {
@@ -101,9 +101,9 @@ const NAMES: [&str; ALL.len()] = {
     names
 };
 
-/// The artefacts of these names, all of them if there are none.
+/// The artefacts of these names; all if there are none.
 ///
-/// Errors: there is none of a name.
+/// Errors: an unknown name.
 fn wanted(only: &[String]) -> Result<Vec<&'static Made>, ReproductionError> {
     if let Some(name) = only.iter().find(|name| !NAMES.contains(&name.as_str())) {
         return Err(ReproductionError::Artefact {
@@ -115,14 +115,14 @@ fn wanted(only: &[String]) -> Result<Vec<&'static Made>, ReproductionError> {
     Ok(ALL.iter().filter(is_wanted).collect())
 }
 
-/// What artefacts are made of.
+/// The data that artefacts are made from.
 struct Context<'c> {
     outcomes: &'c Outcomes,
     scale: Scale,
     seed: u64,
     /// Cycles of a read of persistent memory (Table 2).
     nvm_read_cycles: f64,
-    /// What crashes came to, if something is made of them.
+    /// Results of the crashes, if an artefact needs them.
     injected: Option<&'c Injected>,
 }
 
@@ -148,7 +148,7 @@ impl Context<'_> {
 /// The machine that everything runs on.
 const MACHINE: &str = "ffccd";
 
-/// What is reproduced of it.
+/// The paper's reproducible part.
 pub static FFCCD: Paper = Paper {
     name: "ffccd",
     title: "FFCCD",
@@ -194,7 +194,7 @@ fn reproduce(
     })
 }
 
-/// Cycles of a read of persistent memory, of a row that is not open.
+/// Cycles of a read of persistent memory from a row that is not open.
 fn nvm_read_cycles(described: &Description) -> f64 {
     match described.nvm.latency {
         Latency::Fixed { read, .. } => read.into(),

@@ -1,17 +1,17 @@
-//! Section 7.1: crashes at drawn moments, and what they leave.
+//! Section 7.1: crashes at drawn moments, and the states they leave.
 
 use super::{Artefact, Bar, Context, Row};
 use crate::Table;
 use crate::crash::{self, CrashReport};
 
-/// Settings as printed, and injections in all of them together.
+/// Printed number of settings, and of injections in all of them together.
 const SETTINGS: f64 = 26.0;
 const INJECTIONS: f64 = 26_000.0;
 
 const FEWER: &str = "the scale has fewer; a tenth has as many as the paper";
 const FOUND: &str = "see the findings below: this is an error of ours";
 
-/// Settings in which something was wrong afterwards.
+/// Settings in which a check failed afterwards.
 fn failed(report: &CrashReport, scheme: Option<&str>) -> usize {
     let rows = report.rows.iter();
     let of = rows.filter(|row| scheme.is_none_or(|scheme| row.scheme == scheme));

@@ -1,4 +1,4 @@
-//! How large FFCCD's runs are, by scale.
+//! The size of FFCCD's runs, by scale.
 
 use firn_heap::collector::PageSize;
 
@@ -6,12 +6,12 @@ use crate::reproduction::scale::Scale;
 
 /// Objects of the paper's runs (section 6).
 const PAPER: u64 = 5_000_000;
-/// Injections in each setting of the paper's (section 7.1).
+/// Injections in each of the paper's settings (section 7.1).
 const PAPER_INJECTIONS: u64 = 1_000;
-/// Allocations and frees between two looks of the program at its pool. The paper says 'periodically'; this is where
-/// the mean of Table 3's normal reductions comes out at a tenth, and everything else follows from it. The same at
-/// every scale: a cycle ends when nothing that still moves was touched between two looks, which is a question of how
-/// much is touched. Swept in [`super::sweeps`].
+/// Allocations and frees between two polls of the pool by the program. The paper says 'periodically'; at this value the
+/// mean of Table 3's normal reductions comes out at a tenth, and everything else follows from it. It is equal at every
+/// scale: a cycle ends when nothing that still moves was touched between two polls, which depends on how much is
+/// touched. Swept in [`super::sweeps`].
 pub(super) const EVERY: u64 = 20;
 
 /// Objects that are inserted first.
@@ -31,7 +31,7 @@ pub(super) const fn injections(scale: Scale) -> u64 {
     }
 }
 
-/// The pages that count: those of 2 MiB (section 7.2), but where a pool has a handful of them.
+/// The pages that count: those of 2 MiB (section 7.2), except where a pool has only a handful of them.
 pub(super) const fn pages(scale: Scale) -> PageSize {
     match scale {
         Scale::Quick => PageSize::Small,

@@ -1,5 +1,5 @@
-//! How far conclusions depend on what is taken for granted: misses that overlap, cycles an instruction, how often the
-//! program looks at its pool.
+//! How far conclusions depend on assumptions: overlapping misses, cycles per instruction, how often the program polls
+//! its pool.
 
 use firn_heap::collector::scheme::{ESPRESSO, FFCCD_CHECKLOOKUP, NONE, Scheme};
 
@@ -43,10 +43,10 @@ fn cell(scheme: &'static Scheme, assumed: Assumed) -> Cell {
     }
 }
 
-/// Allocations and frees between two looks; [`EVERY`] is what all other runs have.
+/// Allocations and frees between two polls; all other runs have [`EVERY`].
 const LOOKS: [u64; 4] = [5, EVERY, 80, 320];
 
-/// The structure, looked at now and then.
+/// The structure, polled every `every` allocations and frees.
 fn looked_at(every: u64, parameters: Parameters) -> Cell {
     let assumed = Assumed {
         every: Some(every).filter(|&every| every != EVERY),
@@ -66,7 +66,7 @@ pub(super) fn cells() -> Vec<Cell> {
     sweeps().into_iter().flat_map(of).chain(looks).collect()
 }
 
-/// What looking more or less often does. The paper's figures of the structure stand beside each.
+/// The effect of polling more or less often. The paper's figures of the structure stand beside each.
 fn looks(context: &Context<'_>) -> Table {
     let base = context.outcome(&cell(&NONE, Assumed::AS_DESCRIBED));
     let row = |every| {

@@ -37,8 +37,8 @@ pub(super) fn cells() -> Vec<Cell> {
     STRUCTURES.iter().flat_map(of).collect()
 }
 
-/// Equation 1 of section 6: what is saved of what is not live, of a hundred. What live objects take where nothing was
-/// freed between them counts as live.
+/// Equation 1 of section 6: the saved part, in percent, of the bytes that are not live. The bytes that live objects
+/// take if nothing was freed between them count as live.
 pub(super) fn fragmentation_reduced(base: &Outcome, now: &Outcome) -> f64 {
     percent(
         base.page_bytes - now.page_bytes,
@@ -46,13 +46,13 @@ pub(super) fn fragmentation_reduced(base: &Outcome, now: &Outcome) -> f64 {
     )
 }
 
-/// Share of objects that is left after each deletion: four million of five go.
+/// Share of objects left after each deletion: four million of five are deleted.
 const LEFT: f64 = 0.2;
-/// Steps of a phase, of which the mean is taken.
+/// Steps of a phase, over which the mean is taken.
 const STEPS: u32 = 10_000;
 
-/// What a collector saves at least that keeps the pages below `trigger` times what lives at every moment, and does
-/// nothing else. It follows from the phases alone: objects go to a fifth, come back, go again.
+/// The least reduction by a collector that only keeps the pages below `trigger` times the live bytes at every moment.
+/// It follows from the phases alone: objects fall to a fifth, come back, and fall again.
 fn least_reduction(trigger: f64) -> f64 {
     let step = |part: u32| (1.0 - LEFT) * f64::from(part) / f64::from(STEPS);
     let down = || (0..STEPS).map(|part| 1.0 - step(part));
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_least_reduction_is_the_closed_form() {
-        // Until the trigger is met pages are all there; then they are so many times what lives.
+        // Until the trigger is reached all pages are there; then they are this many times the live bytes.
         let (trigger, gone) = (1.5, 1.0 - LEFT);
         let (meets, stays) = (1.0 / trigger, trigger * LEFT);
         let down = ((1.0 - meets) + trigger * (meets * meets - LEFT * LEFT) / 2.0) / gone;

@@ -8,7 +8,7 @@ use firn_units::VirtAddr;
 
 use crate::mechanism::{Cores, Cost};
 
-/// What cores with this mechanism offer: `relocate`, and `checklookup` if they are `with_lookup`.
+/// The offers of cores with this mechanism: `relocate`, and `checklookup` if they are `with_lookup`.
 pub(super) fn offers(cores: Arc<dyn Cores>, with_lookup: bool) -> Offers {
     let instructions = || Box::new(Instructions(Arc::clone(&cores)));
     let offers = Offers::NONE.with::<dyn Relocate>(instructions());

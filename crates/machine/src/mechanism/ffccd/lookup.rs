@@ -1,4 +1,4 @@
-//! What answers `checklookup` (section 4.3).
+//! The hardware that answers `checklookup` (section 4.3).
 
 use firn_hardware::lookup::bloom::Filters;
 use firn_hardware::lookup::counts::LookupCounts;
@@ -12,10 +12,10 @@ use crate::DRAM_START;
 use crate::mechanism::{Cost, Counts};
 use crate::time::cycles;
 
-/// Cycles in which software puts a page into its filter: four hashes and four bits.
+/// Cycles for software to put a page into its filter: four hashes and four bits.
 const FILTER_INSERT: u32 = 20;
 
-/// Filters and table in memory, and what each core has at hand.
+/// Filters and table in memory, and the buffers of each core.
 pub(super) struct Lookups {
     table_at: DevAddr,
     sizes: Sizes,
@@ -37,8 +37,8 @@ impl Lookups {
         }
     }
 
-    /// Software makes the filters, and so looks at each of their lines. The table is the plan, which it stored
-    /// already.
+    /// Software makes the filters, and so touches each of their lines. The table is the plan, which software has
+    /// already stored.
     pub(super) fn install(&mut self, moves: &mut dyn Iterator<Item = Move>) -> Cost {
         self.table = ForwardingTable::of(moves.map(|one| (one.from, one.to)));
         let pages: Vec<VirtPage> = self.table.pages().collect();
@@ -77,7 +77,7 @@ impl Lookups {
         }
         match answer.lookup {
             Some(lookup::Lookup::Miss { .. }) => cost.loads = self.entry(at).collect(),
-            // The tag alone says that it is no entry of the page.
+            // The tag alone shows that this is no entry of the page.
             Some(lookup::Lookup::NotFound) => cost.loads = self.entry(at).take(1).collect(),
             None | Some(lookup::Lookup::Hit) => {}
         }

@@ -1,14 +1,14 @@
-//! FFCCD's hardware with its time (Xu, Ye, Solihin, Shen, ISCA 2022, section 4), over the state machines that the
-//! crash medium uses as well.
+//! FFCCD's hardware with its time (Xu, Ye, Solihin, Shen, ISCA 2022, section 4), over the state machines that the crash
+//! medium also uses.
 //!
 //! ```text
-//! instructions  `relocate`, `checklookup` and what goes with them, as software has them
-//! reach         pending bits that arrive, the reached bitmap and its buffer (4.2)
+//! instructions  `relocate`, `checklookup` and related instructions, as software sees them
+//! reach         arriving pending bits, the reached bitmap and its buffer (4.2)
 //! lookup        filters, forwarding table and its look-aside buffers (4.3)
 //! ```
 //!
-//! `relocate` itself is loads and stores that leave a pending bit; the computer does it. What a pending bit costs
-//! is traffic of the controller: nobody waits for it, as a line is persistent whether its word is at hand or not.
+//! `relocate` itself is loads and stores that leave a pending bit; the computer executes it. A pending bit costs only
+//! traffic of the controller. Nobody waits for it, as a line is persistent whether or not its word is in the buffer.
 
 mod instructions;
 mod lookup;
@@ -33,7 +33,7 @@ pub(super) const FILTER_MISS: Ticks = cycles(120);
 pub(super) const LOOK_ASIDE: Ticks = cycles(4);
 pub(super) const REACHED_BUFFER: Ticks = cycles(30);
 
-/// Where it has its memory: a word for each page of the program, then the forwarding table's entries.
+/// The layout of its memory: a word for each page of the program, then the forwarding table's entries.
 struct Layout {
     bitmap: DevAddr,
     table: DevAddr,
@@ -51,7 +51,7 @@ const fn bitmap_bytes(capacity: u64) -> u64 {
     round_up(capacity / FRAME_BYTES * WORD_BYTES, LINE_BYTES)
 }
 
-/// Bytes of a page's entry of the forwarding table, from a line's start.
+/// Bytes of a page's entry in the forwarding table, which begins at a line.
 const ENTRY_BYTES: u64 = round_up(FORWARDING_BYTES_PER_PAGE, LINE_BYTES);
 
 struct Ffccd {
@@ -109,7 +109,7 @@ impl Mechanism for Ffccd {
     }
 }
 
-/// Table 1. The look-aside buffer's entries reach over a quarter of a page there.
+/// Table 1. There, an entry of the look-aside buffer covers a quarter of a page.
 const PARTS: [Part; 3] = {
     let [buffer, look_aside, filter] = storage::components(forwarding::QUARTER_PAGE_BYTES);
     [
@@ -136,7 +136,7 @@ const PARTS: [Part; 3] = {
 static RELOCATE_PARTS: [Part; 1] = [PARTS[0]];
 static CHECKLOOKUP_PARTS: [Part; 3] = PARTS;
 
-/// Copies that the controller remembers.
+/// Copies whose lines the controller records as they reach persistence.
 pub static RELOCATE: MechanismSpec = MechanismSpec {
     name: "ffccd-relocate",
     about: "copies whose lines the controller remembers as they reach persistence; no fences",
@@ -155,7 +155,7 @@ pub static RELOCATE: MechanismSpec = MechanismSpec {
     parts: &RELOCATE_PARTS,
 };
 
-/// FFCCD's `relocate`, and its instruction that says where objects go.
+/// FFCCD's `relocate`, and its instruction that tells where objects go.
 pub static CHECKLOOKUP: MechanismSpec = MechanismSpec {
     name: "ffccd-checklookup",
     about: "the same, and an instruction that says whether an object moves, and where to",

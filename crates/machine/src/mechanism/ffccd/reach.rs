@@ -7,7 +7,7 @@ use super::REACHED_BUFFER;
 use crate::mechanism::{Cost, Counts, MemoryPort};
 use crate::time::Ticks;
 
-/// The reached bitmap buffer before the bitmap in memory.
+/// The reached bitmap buffer in front of the bitmap in memory.
 pub(super) struct Reach {
     bitmap: DevAddr,
     buffer: Buffer,
@@ -16,7 +16,7 @@ pub(super) struct Reach {
     written: u64,
 }
 
-/// The bitmap, which lies behind the program's memory.
+/// The bitmap, which follows the program's memory.
 struct InMemory<'m, 'b> {
     bitmap: DevAddr,
     port: &'m mut MemoryPort<'b>,
@@ -52,8 +52,8 @@ impl Reach {
         InMemory { bitmap, port }
     }
 
-    /// A line with its pending bit was accepted at `now`. A miss of the buffer reads a word from memory, and may
-    /// write another one.
+    /// A line with its pending bit was accepted at `now`. A miss in the buffer reads a word from memory, and may write
+    /// another one.
     pub(super) fn arrives(&mut self, at: PhysAddr, now: Ticks, port: &mut MemoryPort<'_>) {
         let access = self.buffer.reach(at, &mut self.in_memory(port));
         let Access::Miss { written } = access else {
@@ -78,7 +78,7 @@ impl Reach {
         self.buffer.drain(&mut memory);
     }
 
-    /// Software asks: the buffer goes to memory, where it loads the page's word.
+    /// Software asks about a line: the buffer goes to memory, where software loads the page's word.
     pub(super) fn ask(&mut self, at: PhysAddr, port: &mut MemoryPort<'_>) -> (bool, Cost) {
         self.drain(port);
         let word = word_of(self.bitmap, PhysPage::holding(at));
@@ -89,7 +89,7 @@ impl Reach {
         (port.word(word) & reached::line_bit(at) != 0, cost)
     }
 
-    /// Software clears the bits of a range, by its pages' words in memory. The buffer forgets them first.
+    /// Software clears the bits of a range through its pages' words in memory. The buffer goes to memory first.
     pub(super) fn clear(&mut self, at: PhysAddr, len: u64, port: &mut MemoryPort<'_>) -> Cost {
         self.drain(port);
         let mut cost = Cost {

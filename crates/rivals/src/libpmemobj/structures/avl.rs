@@ -1,7 +1,7 @@
 //! An AVL tree: the two subtrees of a node differ in height by one at most.
 //!
-//! A node's mark is its balance: the height of its higher side's subtree less that of its lower
-//! side's. Heights themselves would have every step up look at a sibling.
+//! A node's mark is its balance: the height of the subtree on its higher side less that of the other. With heights
+//! themselves, every step up would have to look at a sibling.
 
 use super::Pack;
 use super::binary::{Binary, Side};
@@ -35,7 +35,7 @@ impl<'p> Avl<'p> {
         self.0.set_mark(node, balance.cast_unsigned())
     }
 
-    /// The subtree at the end of the way is one higher than before.
+    /// The subtree at the end of the way has become one higher.
     fn grown(&mut self) -> Result<(), Failure> {
         for step in (1..self.0.way.len()).rev() {
             let (node, side) = self.0.way[step];
@@ -48,7 +48,7 @@ impl<'p> Avl<'p> {
         Ok(())
     }
 
-    /// The subtree at the end of the way is one lower than before.
+    /// The subtree at the end of the way has become one lower.
     fn shrunk(&mut self) -> Result<(), Failure> {
         for step in (1..self.0.way.len()).rev() {
             let (node, side) = self.0.way[step];
@@ -68,7 +68,7 @@ impl<'p> Avl<'p> {
 
     /// Rotates the node of a step, whose subtree on `heavy` is two higher than the other one.
     ///
-    /// Whether the whole is one lower than it was with that subtree.
+    /// Returns whether the whole is now one lower than before with that subtree.
     fn rotate(&mut self, step: usize, heavy: Side) -> Result<bool, Failure> {
         let (node, light) = (self.0.way[step].0, 1 - heavy);
         let child = self.0.child(node, heavy);
@@ -113,7 +113,7 @@ impl<'p> Avl<'p> {
         self.0.hang(step - 1, middle)
     }
 
-    /// Keys in order, the rule checked.
+    /// Keys in order, after checking the balance rule.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<u64> {
         fn height(tree: &Avl<'_>, node: Oid, keys: &mut Vec<u64>) -> i64 {

@@ -1,10 +1,9 @@
 //! A B+tree: values lie in leaves, four to a leaf, beside their keys.
 //!
-//! A leaf's slots are in no order; a word says which are in use. An entry is written into a slot
-//! that was not in use before the transaction, which needs no snapshot, and appears with the
-//! leaf's first bytes, which get one. Inner nodes are in order, and snapshotted as a whole.
-//! A leaf or an inner node that falls below half joins its neighbour if both fit into one, and
-//! otherwise shares with it.
+//! A leaf's slots are in no order; a word says which are in use. An entry is written into a slot that was not in use
+//! before the transaction, so the slot needs no snapshot. The entry appears with the leaf's first bytes, which get one.
+//! Inner nodes are in order, and snapshotted as a whole. A leaf or an inner node that falls below half joins its
+//! neighbour if both fit into one, and otherwise shares with it.
 
 use super::inner::{self, FANOUT, Inner, LEAST_CHILDREN};
 use crate::failure::Failure;
@@ -23,7 +22,7 @@ const NEXT: usize = USED + 8;
 const KEYS: usize = NEXT + LINK_BYTES;
 const VALUES: usize = KEYS + SLOTS * 8;
 const LEAF_BYTES: usize = VALUES + SLOTS * VALUE_BYTES;
-/// All of a leaf but its values.
+/// All of a leaf except its values.
 const FIRST_BYTES: usize = VALUES;
 const ALL_SLOTS: u64 = (1 << SLOTS) - 1;
 
@@ -45,7 +44,7 @@ struct Leaf {
     oid: Oid,
     /// Slots that were in use before the transaction.
     used_before: u64,
-    /// Whether the transaction made it, so that none of it needs to be snapshotted.
+    /// Whether the transaction made it, so that it needs no snapshots.
     new: bool,
 }
 
@@ -79,7 +78,7 @@ impl<'p> BPlus<'p> {
         node
     }
 
-    /// The leaf where a key is or would be, the way to it forgotten.
+    /// The leaf where a key is or would be, without recording the way to it.
     fn find(&self, key: u64) -> Oid {
         let mut node = self.nodes.link(self.head, ROOT);
         for _ in 0..self.nodes.word(self.head, HEIGHT) {
@@ -111,8 +110,8 @@ impl<'p> BPlus<'p> {
         self.nodes.word(leaf, USED).count_ones()
     }
 
-    /// Puts an entry into an open leaf that has room. A slot that was in use before the
-    /// transaction is snapshotted, since an abort would need its value.
+    /// Puts an entry into an open leaf that has room. A slot that was in use before the transaction is snapshotted,
+    /// since an abort would need its value.
     fn put(&mut self, leaf: Leaf, key: u64, value: &Value) -> Result<(), Failure> {
         let used = self.nodes.word(leaf.oid, USED);
         let unused = !(used | leaf.used_before) & ALL_SLOTS;
@@ -130,13 +129,13 @@ impl<'p> BPlus<'p> {
         Ok(())
     }
 
-    /// Takes an entry out of an open leaf.
+    /// Removes an entry from an open leaf.
     fn clear(&mut self, leaf: Leaf, slot: usize) {
         let used = self.nodes.word(leaf.oid, USED);
         self.nodes.set_word(leaf.oid, USED, used & !(1 << slot));
     }
 
-    /// Puts a leaf's entry into an open leaf as well.
+    /// Copies a leaf's entry into an open leaf.
     fn copy(&mut self, from: Oid, slot: usize, to: Leaf) -> Result<(), Failure> {
         let (key, mut value) = (self.key(from, slot), [0; VALUE_BYTES]);
         let at = VALUES + slot * VALUE_BYTES;
@@ -152,7 +151,7 @@ impl<'p> BPlus<'p> {
         order
     }
 
-    /// Splits an open leaf that is full, and puts an entry where it belongs.
+    /// Splits a full open leaf, and puts an entry where it belongs.
     fn split(&mut self, low: Leaf, key: u64, value: &Value) -> Result<(), Failure> {
         let oid = self.nodes.alloc(LEAF_BYTES)?;
         self.nodes.is_new(oid, USED);
@@ -175,7 +174,7 @@ impl<'p> BPlus<'p> {
         self.add_child(bound, high.oid)
     }
 
-    /// Adds a child right of the way's last one, splitting inner nodes up to the root.
+    /// Adds a child to the right of the way's last one, splitting inner nodes up to the root.
     fn add_child(&mut self, bound: u64, child: Oid) -> Result<(), Failure> {
         let (mut bound, mut child) = (bound, child);
         while let Some((node, at)) = self.way.pop() {
@@ -203,7 +202,7 @@ impl<'p> BPlus<'p> {
         Ok(())
     }
 
-    /// Takes an entry out of a leaf, the way's last child, that falls below half by it.
+    /// Removes an entry from a leaf, the way's last child, which thereby falls below half.
     fn delete_and_refill(&mut self, leaf: Oid, slot: usize) -> Result<(), Failure> {
         let &(parent, at) = self.way.last().expect("not the root");
         let left = at.saturating_sub(1);
@@ -288,7 +287,7 @@ impl<'p> BPlus<'p> {
         Ok(())
     }
 
-    /// Keys in order along the leaves, each looked up from the root, fills checked.
+    /// Keys in order along the leaves, each looked up from the root, after checking how full nodes are.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<u64> {
         let mut leaf = self.nodes.link(self.head, ROOT);

@@ -1,9 +1,8 @@
-//! What the two binary search trees share: nodes, the way down, and taking a node out.
+//! The common part of the two binary search trees: nodes, the way down, and removing a node.
 //!
-//! A node has no link to its parent: the way down is remembered in volatile memory while an
-//! operation lasts, so that a rotation changes fewer nodes. The tree hangs from a head that is laid
-//! out like a node, as its child on side 0. All of a node that ever changes is one range, which is
-//! snapshotted as a whole.
+//! A node has no link to its parent: volatile memory holds the way down during an operation, so a rotation changes
+//! fewer nodes. The tree hangs from a head that is laid out like a node, as its child on side 0. All fields of a node
+//! that ever change are one range, which is snapshotted as a whole.
 
 use crate::clock::Times;
 use crate::failure::Failure;
@@ -33,11 +32,11 @@ pub struct Binary<'p> {
     pub way: Vec<(Oid, Side)>,
 }
 
-/// A node that was taken out.
+/// A node that was removed.
 pub struct Taken {
     /// The mark that its place in the tree lost.
     pub mark: u64,
-    /// What moved up into that place; the way ends above it.
+    /// The node that moved up into that place; the way ends above it.
     pub risen: Oid,
 }
 
@@ -91,14 +90,14 @@ impl<'p> Binary<'p> {
         Ok(())
     }
 
-    /// Hangs `node` where step `step` of the way leads.
+    /// Hangs `node` at the place to which step `step` of the way leads.
     #[inline]
     pub fn hang(&mut self, step: usize, node: Oid) -> Result<(), Failure> {
         let (above, side) = self.way[step];
         self.set_child(above, side, node)
     }
 
-    /// Copies a value out; whether the key is there.
+    /// Copies a value out. Returns whether the key is there.
     #[inline]
     pub fn get(&self, key: u64, into: &mut Value) -> bool {
         let mut node = self.child(self.head, 0);
@@ -113,7 +112,7 @@ impl<'p> Binary<'p> {
         false
     }
 
-    /// Walks to a key, or to where it would hang, and gives what is there.
+    /// Walks to a key, or to where it would hang. Returns the node there.
     fn walk(&mut self, key: u64) -> Oid {
         self.way.clear();
         self.way.push((self.head, 0));
@@ -130,12 +129,12 @@ impl<'p> Binary<'p> {
         node
     }
 
-    /// Packs the nodes. The way down is worth nothing afterwards.
+    /// Packs the nodes. The way down is invalid afterwards.
     #[allow(unsafe_code)]
     pub fn pack(&mut self) -> Result<(Times, usize), Failure> {
         let head = self.head;
-        // SAFETY: a node is named by its parent's link, the root by the head's, and by nothing else;
-        // the walk passes each once.
+        // SAFETY: a node is named by its parent's link, the root by the head's, and by nothing else; the walk passes
+        // each link once.
         unsafe { self.nodes.pack(|nodes| links(nodes, head), NODE_BYTES) }
     }
 
@@ -153,8 +152,8 @@ impl<'p> Binary<'p> {
         Ok(node)
     }
 
-    /// Takes out the node of a key that is there, in a transaction. A node with two children is
-    /// replaced by its successor, which is linked anew, not copied.
+    /// Removes the node of a key that is there, in a transaction. A node with two children is replaced by its
+    /// successor, which is relinked, not copied.
     pub fn take(&mut self, key: u64) -> Result<Taken, Failure> {
         let node = self.walk(key);
         if node.is_null() {
@@ -196,7 +195,7 @@ impl<'p> Binary<'p> {
     }
 }
 
-/// Every link of the tree that is not null: its object, and where in it.
+/// Every link of the tree that is not null: its object, and its offset there.
 fn links(nodes: &Nodes<'_>, head: Oid) -> Vec<(Oid, usize)> {
     let mut found = Vec::new();
     let mut open = vec![head];

@@ -9,7 +9,7 @@ use crate::libpmemobj::nodes::Nodes;
 
 /// Most children.
 pub const FANOUT: usize = 16;
-/// Fewest children, but for the root's.
+/// Fewest children, except for the root.
 pub const LEAST_CHILDREN: usize = FANOUT / 2;
 
 const LINK_BYTES: usize = size_of::<Oid>();
@@ -98,19 +98,19 @@ impl Inner {
         }
     }
 
-    /// Puts in a child that holds the keys from `bound` on.
+    /// Inserts a child that holds the keys from `bound` on.
     pub fn insert(&mut self, at: usize, bound: u64, child: Oid) {
         self.keys.insert(at - 1, bound);
         self.children.insert(at, child);
     }
 
-    /// Takes out a child that is not the first.
+    /// Removes a child that is not the first.
     pub fn remove(&mut self, at: usize) {
         self.keys.remove(at - 1);
         self.children.remove(at);
     }
 
-    /// Takes off the upper half, and the key between both.
+    /// Splits off the upper half, and the key between both.
     pub fn split(&mut self) -> (u64, Self) {
         let half = self.children.len() / 2;
         let children = self.children.split_off(half);

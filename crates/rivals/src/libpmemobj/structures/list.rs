@@ -1,4 +1,4 @@
-//! A doubly linked list, circular through a head, with a volatile array of where each number is.
+//! A doubly linked list, circular through a head, with a volatile array of each number's place.
 
 use crate::failure::Failure;
 use crate::libpmemobj::declarations::{OID_NULL, Oid};
@@ -37,7 +37,7 @@ impl<'p> List<'p> {
         })
     }
 
-    /// Keys from the front to the back, each node's links checked.
+    /// Keys from front to back, after checking each node's links.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<u64> {
         let (mut keys, mut at) = (Vec::new(), self.head);

@@ -1,5 +1,5 @@
-//! Persistent structures as a user of libpmemobj writes them: links are references of 16 bytes,
-//! values lie in the nodes, each change is an undo transaction that snapshots what it changes.
+//! Persistent structures as a user of libpmemobj writes them: links are references of 16 bytes, values lie in the
+//! nodes, each change is an undo transaction that snapshots the bytes it changes.
 
 mod avl;
 mod b_plus;
@@ -29,12 +29,12 @@ use super::nodes::Nodes;
 use super::{Failure, Library, Pool};
 use crate::phases::{self, Outcome, Structure};
 
-/// Bytes of a pool without any entry, and for each entry. The structures need less than half; the
-/// rest is there so that the allocator is never short of room.
+/// Bytes of a pool without any entry, and for each entry. The structures need less than half; the rest ensures that the
+/// allocator never runs short of room.
 const POOL_BYTES: usize = 64 << 20;
 const POOL_BYTES_PER_ENTRY: usize = 512;
 
-/// A structure that can be asked for.
+/// A structure that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StructureKind {
     /// A doubly linked list.
@@ -57,17 +57,17 @@ const NAMES: [(&str, StructureKind); 5] = [
     ("btree", StructureKind::BTree),
 ];
 
-/// Something to be done with a structure of whichever kind.
+/// An action on a structure of any kind.
 pub trait Use {
-    /// What comes out of it.
+    /// Its result.
     type Output;
 
-    /// Does it.
+    /// Performs it.
     fn with<S: Structure + Send>(self, structure: S) -> Result<Self::Output, Failure>;
 }
 
 impl StructureKind {
-    /// What all of them are called.
+    /// The names of all structures.
     pub fn names() -> Vec<&'static str> {
         NAMES.iter().map(|(name, _)| *name).collect()
     }
@@ -78,7 +78,7 @@ impl StructureKind {
         found.map(|(_, kind)| *kind)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         let found = NAMES.iter().find(|(_, kind)| *kind == self);
         found.expect("every structure has a name").0
@@ -112,10 +112,9 @@ fn pool_bytes(n: u32) -> usize {
 /// The nodes of a structure of this module.
 #[allow(unsafe_code)]
 fn nodes<'p>(pool: &'p Pool<'_>) -> Nodes<'p> {
-    // SAFETY: the structures keep references in their links alone, which they write before they
-    // read them, forget a node when they free it, and use the ranges that their constants name,
-    // all multiples of eight within the bytes they allocate. Their tests compare each with a
-    // plain map.
+    // SAFETY: the structures keep references only in their links, which they write before they read them, and forget a
+    // node when they free it. They use the ranges that their constants name, all multiples of eight within the bytes
+    // they allocate. Their tests compare each with a plain map.
     unsafe { Nodes::new(pool) }
 }
 
@@ -123,7 +122,7 @@ fn nodes<'p>(pool: &'p Pool<'_>) -> Nodes<'p> {
 pub struct Phases {
     /// Entries.
     pub n: u32,
-    /// Chooses what is deleted.
+    /// Chooses the entries to delete.
     pub seed: u64,
 }
 

@@ -1,7 +1,7 @@
-//! What `pmemobj_defrag` takes to pack a structure of which four fifths were deleted.
+//! The cost of packing a structure with `pmemobj_defrag` after deleting four fifths of it.
 //!
-//! The caller lists every reference, and nobody else may be at work: a program that goes on
-//! meanwhile has no way to do this.
+//! The caller lists every reference, and no other thread may use the pool: a program that goes on meanwhile has no way
+//! to do this.
 
 use std::path::Path;
 
@@ -12,24 +12,23 @@ use crate::clock::Times;
 use crate::libpmemobj::Pool;
 use crate::phases::{Occupied, Structure, VALUE_BYTES, deleted, key, value};
 
-/// A structure that can say where its references are.
+/// A structure that can list its references.
 pub trait Pack: Structure {
-    /// Lists all references and packs their objects by one call: what that took, and how many moved.
+    /// Lists all references and packs their objects by one call. Returns the time, and how many objects moved.
     fn pack(&mut self) -> Result<(Times, usize), Failure>;
 }
 
-/// What it took.
+/// The cost of packing.
 pub struct Packed {
-    /// Listing the references and the call.
+    /// Time of listing the references and of the call.
     pub times: Times,
     /// Objects that moved.
     pub moved: usize,
-    /// What is live after it.
+    /// The live bytes after it.
     pub occupied: Option<Occupied>,
 }
 
-/// Puts `n` entries into a structure, deletes four fifths at random, packs the others and looks
-/// all of them up.
+/// Puts `n` entries into a structure, deletes four fifths at random, packs the others and looks all of them up.
 ///
 /// Errors: the structure has no list of its references; the library refused; an entry got lost.
 pub fn pack(

@@ -1,7 +1,7 @@
-//! A red-black tree: no red node has a red child, and each way down passes as many black nodes.
+//! A red-black tree: no red node has a red child, and every way down passes equally many black nodes.
 //!
-//! A node's mark is its colour. Source: Cormen et al., Introduction to Algorithms, the chapter on
-//! red-black trees, without links to parents.
+//! A node's mark is its colour. Source: Cormen et al., Introduction to Algorithms, the chapter on red-black trees,
+//! without links to parents.
 
 use super::binary::{Binary, Side};
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ impl<'p> RedBlack<'p> {
         !node.is_null() && self.0.mark(node) == RED
     }
 
-    /// Brings up the child of `node` on `side` in its place, where step `step` of the way leads.
+    /// Rotates the child of `node` on `side` up into its place, to which step `step` of the way leads.
     fn lift(&mut self, step: usize, node: Oid, side: Side) -> Result<Oid, Failure> {
         let child = self.0.child(node, side);
         self.0
@@ -35,10 +35,10 @@ impl<'p> RedBlack<'p> {
         Ok(child)
     }
 
-    /// A red node was hung at the end of the way.
+    /// Restores the rules after a red node was hung at the end of the way.
     fn reddened(&mut self, node: Oid) -> Result<(), Failure> {
         let mut node = node;
-        // Steps of the way that lead to `node`: the last is from its parent.
+        // Number of steps that lead to `node`: the last is from its parent.
         let mut steps = self.0.way.len();
         loop {
             let (parent, side) = self.0.way[steps - 1];
@@ -70,7 +70,7 @@ impl<'p> RedBlack<'p> {
         }
     }
 
-    /// The ways through the end of the way pass a black node less than before.
+    /// Restores the rules after the ways through the end of the way have lost a black node.
     fn lightened(&mut self, risen: Oid) -> Result<(), Failure> {
         if self.is_red(risen) {
             return self.0.set_mark(risen, BLACK);
@@ -103,7 +103,7 @@ impl<'p> RedBlack<'p> {
         Ok(())
     }
 
-    /// Takes a red node over from the sibling's children: the last turn of `lightened`.
+    /// Takes over a red node from the sibling's children: the last rotation of `lightened`.
     fn borrow(&mut self, step: usize, sibling: Oid) -> Result<(), Failure> {
         let (node, side) = self.0.way[step];
         let other = 1 - side;
@@ -112,7 +112,7 @@ impl<'p> RedBlack<'p> {
         if self.is_red(far) {
             self.0.set_mark(far, BLACK)?;
         } else {
-            // The step below leads to the sibling only for as long as this rotation takes.
+            // The step below leads to the sibling only during this rotation.
             self.0.way.truncate(step);
             self.0.way.push((node, other));
             self.lift(step, sibling, side)?;
@@ -122,7 +122,7 @@ impl<'p> RedBlack<'p> {
         self.0.set_mark(node, BLACK)
     }
 
-    /// Keys in order, the rules checked.
+    /// Keys in order, after checking the rules.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<u64> {
         fn blacks(tree: &RedBlack<'_>, node: Oid, keys: &mut Vec<u64>) -> u32 {

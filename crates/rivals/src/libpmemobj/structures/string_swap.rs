@@ -1,4 +1,4 @@
-//! An array of strings that are allocated one by one, two of which can change places.
+//! An array of strings that are allocated one by one, two of which can be swapped.
 
 use super::Pack;
 use crate::clock::Times;
@@ -57,7 +57,7 @@ impl Pack for StringSwap<'_> {
                 .filter(|&(oid, at)| !nodes.link(oid, at).is_null())
                 .collect()
         };
-        // SAFETY: a string is named by one place of the array, and by nothing else.
+        // SAFETY: one place of the array names a string, and nothing else does.
         unsafe { self.nodes.pack(links, VALUE_BYTES) }
     }
 }

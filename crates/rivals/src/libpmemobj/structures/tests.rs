@@ -1,4 +1,4 @@
-//! Does each structure equal a plain map, also after changes that were aborted? Where libpmemobj is not installed, they say so and pass.
+//! Does each structure equal a plain map, even after aborted changes? Without libpmemobj the tests say so and pass.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,9 +27,9 @@ fn with_nodes(test: impl FnOnce(&Pool<'_>, Nodes<'_>)) {
     test(&pool, nodes(&pool));
 }
 
-/// Random insertions and deletions, first more of the former, then more of the latter, down to
-/// nothing; `keys` is asked now and then, and says them in any order. Each change is aborted before
-/// it is made: a range that was changed without a snapshot would show.
+/// Random insertions and deletions: first mostly insertions, then mostly deletions, down to nothing. `keys` is asked
+/// now and then, and returns them in any order. Each change is aborted once before it is made: a range changed without
+/// a snapshot would show.
 fn equals_a_map<S: Structure>(pool: &Pool<'_>, mut structure: S, keys: impl Fn(&S) -> Vec<u64>) {
     let mut rng = fastrand::Rng::with_seed(7);
     let mut map = BTreeMap::new();

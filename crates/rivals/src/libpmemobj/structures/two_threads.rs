@@ -1,7 +1,7 @@
 //! Two threads that insert into one structure, and then delete from it.
 //!
-//! libpmemobj isolates no transaction from another: its users put a lock around what they share,
-//! and so does this. Nothing is faster by the second thread; what is measured is what it costs.
+//! libpmemobj does not isolate transactions from each other: its users lock what they share, and so does this. The
+//! second thread makes nothing faster; its cost is what is measured.
 
 use std::sync::{Barrier, Mutex};
 use std::thread;
@@ -12,13 +12,13 @@ use crate::phases::{Structure, key, value};
 
 const THREADS: u32 = 2;
 
-/// The run.
+/// The workload.
 pub struct TwoThreads {
-    /// Entries, of both threads together.
+    /// Entries of both threads together.
     pub n: u32,
 }
 
-/// What it took.
+/// The times.
 pub struct Shared {
     /// The insertions.
     pub insert: Times,
@@ -43,7 +43,7 @@ impl Use for TwoThreads {
 }
 
 impl TwoThreads {
-    /// Has each thread take every other number.
+    /// Gives each thread every other number.
     fn both<S: Send>(
         &self,
         structure: &Mutex<S>,

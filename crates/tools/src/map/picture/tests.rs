@@ -59,7 +59,7 @@ fn panel<'a>(heading: &'a str, occupancy: &'a Occupancy) -> Panel<'a> {
     Panel { heading, occupancy }
 }
 
-/// Pages that count as each square.
+/// The number of pages that count as each kind of square.
 fn counted(occupancy: &Occupancy) -> BTreeMap<Square, usize> {
     let data = &occupancy.frames[(OWN_CHUNKS * FRAMES_PER_CHUNK) as usize..];
     let mut counted = BTreeMap::new();
@@ -80,7 +80,7 @@ fn there_is_a_square_of_its_colour_for_each_page() {
         for square in all_squares() {
             let of = |pool: &BTreeMap<Square, usize>| pool.get(&square).copied().unwrap_or(0);
             let pages = of(&before) + of(&after);
-            // The ramp shows every step, the legend every other kind that there is.
+            // The ramp shows every step, the legend every other kind that occurs.
             let in_legend = matches!(square, Square::Level(_)) || pages > 0;
             let drawn: usize = picture
                 .scene

@@ -1,4 +1,4 @@
-//! What a run begins on, and which image of the class at hand that was.
+//! The image on which a run begins, and the image of the current class that it stands for.
 
 use std::rc::Rc;
 
@@ -9,10 +9,10 @@ use crate::explore::lazy::narrowing::{Filter, Narrowing};
 use crate::explore::lazy::walk::Lazy;
 use crate::memory::cells::Line;
 
-/// What a run finds of lines that are marked for certain, and will most likely hold the same once they are complete.
+/// How a run sees lines that are certainly marked and will most likely hold the same once they are complete.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Marks {
-    /// That they are unmarked.
+    /// As unmarked.
     Hidden,
     Shown,
 }
@@ -20,24 +20,24 @@ pub(crate) enum Marks {
 /// A class that holds what a run begins on.
 #[derive(Default)]
 pub(crate) struct Uncompleted {
-    /// What lines hold in the class at hand, by slot.
+    /// What lines hold in the current class, by slot.
     pub(crate) now: Vec<(usize, Rc<Candidates>)>,
     /// Lines that count as marked.
     pub(crate) marked: Vec<u64>,
-    /// Whether some of them are so in the class at hand, and not in what the run begins on.
+    /// Whether some of them are marked in the current class, but not in what the run begins on.
     pub(crate) hides: bool,
 }
 
 impl Lazy<'_, '_> {
-    /// Of copies of which a line is marked in the class at hand, the one that says so: [`crate::memory::footprint::Looked::Scans`]
-    /// names it.
+    /// Copies with a marked line in the current class, each by the line that says so:
+    /// [`crate::memory::footprint::Looked::Scans`] names it.
     fn begun_copies(&self) -> Vec<u64> {
         let filters = self.filters.last().into_iter().flatten();
         let begun = filters.filter(|filter| matches!(filter.narrowing, Narrowing::Begun));
         begun.map(|filter| self.class.line(filter.slot)).collect()
     }
 
-    /// Has the class at hand hold what a run begins on.
+    /// Makes the current class hold what a run begins on.
     pub(crate) fn uncomplete(&mut self, marks: Marks) -> Uncompleted {
         let mut uncompleted = Uncompleted {
             now: self.set_before(without_marks),
@@ -50,8 +50,8 @@ impl Lazy<'_, '_> {
         uncompleted
     }
 
-    /// Has lines hold what they would be unmarked that are marked for certain, and will most likely hold the same
-    /// once they are complete. A run on the marks would go past all of them, and another one be made for each to begin.
+    /// Removes the marks of lines that are certainly marked and will most likely hold the same once they are complete.
+    /// A run that saw the marks would skip all these lines, and each would need another run to begin its completion.
     fn hide_marks(&mut self, uncompleted: &mut Uncompleted) {
         let splits = self.filters.last().map_or(&[][..], |all| &**all);
         let has_begun = |slot| {
@@ -75,8 +75,8 @@ impl Lazy<'_, '_> {
         }
     }
 
-    /// Has the class at hand hold what `of` makes of what its lines were before they were completed; what they are
-    /// now.
+    /// Makes the current class hold `of` the contents that its lines had before they were completed. Returns what they
+    /// hold now.
     fn set_before(&mut self, of: impl Fn(Vec<Line>) -> Vec<Line>) -> Vec<(usize, Rc<Candidates>)> {
         let class = &mut self.class;
         let splits = self.filters.last().map_or(&[][..], |all| &**all);
@@ -107,7 +107,7 @@ impl Lazy<'_, '_> {
         now
     }
 
-    /// An image of the class at hand, before its lines were completed.
+    /// An image of the current class, as it was before its lines were completed.
     pub(crate) fn image_before(&mut self) -> Vec<Line> {
         let now = self.set_before(|contents| contents);
         let image = self.class.image();

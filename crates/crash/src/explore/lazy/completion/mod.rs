@@ -1,19 +1,19 @@
-//! Lines of copies that recovery completes unless they reached persistence, without telling apart which did.
+//! Copies whose lines recovery completes unless they reached persistence: which lines did is not told apart.
 //!
 //! Hardware that settles a copy line by line (FFCCD, section 4.1) leaves any set of its lines marked, and recovery
-//! copies the others once more. What it does to a line depends on that line alone, and it goes on in the same way
-//! ([`firn_media::Relocate::unless_reached`]), so n lines need not be 2^n runs. A run completes all lines that may be
-//! marked or not; then every content that was unmarked is what the run made of it, and one that was marked and is
-//! the same already goes on with it, also where a line is marked for certain: what the run began on is then no image
-//! of the class, but what it goes on with is. Those that are marked and something else, because a commit changed
-//! them since, go their own way. A crash in recovery leaves of an unmarked line any prefix of what the completion
-//! stores; of a marked one, which holds all of that, it leaves what it was.
+//! copies the others again. Its effect on a line depends on that line alone, and afterwards it continues in the same
+//! way ([`firn_media::Relocate::unless_reached`]), so n lines need not be 2^n runs. A run completes all lines that may
+//! be marked or not. Every unmarked content then becomes what the run made of it, and a marked content that equals the
+//! result joins it. This holds also where a line is certainly marked: the run then begins on no image of the class, but
+//! it continues with one. Marked contents that differ, because a commit changed them since, are explored separately. A
+//! crash in recovery leaves of an unmarked line any prefix of the completion's stores; a marked line holds all of them
+//! already, and stays as it was.
 //!
-//! A copy of which nothing is marked is left alone ([`firn_media::Relocate::any_reached`]). Which of its lines is
-//! marked makes no other difference, so a run is told that one is, and which images take part is the walk's business:
-//! all of the class if a line is marked for certain. Otherwise it would be each part of the class in which one line is
-//! marked, for n lines. Two of them are tried: so each line is completed in one of them, and is there already in the
-//! other. Of several copies it is the first ones together, and the second ones together: each line still has both.
+//! A copy without a marked line is left alone ([`firn_media::Relocate::any_reached`]). Which of its lines is marked
+//! makes no other difference, so a run is told that one is, and the walk decides which images take part: the whole
+//! class if a line is certainly marked. Otherwise it would be, for each of n lines, the part of the class in which that
+//! line is marked. Only two of these parts are tried: each line is completed in one of them, and present already in the
+//! other. With several copies, their first parts are combined, and so are their second parts: each line still has both.
 
 mod begin;
 mod walk;
@@ -28,14 +28,14 @@ use crate::memory::footprint::{FirstLoad, Looked};
 
 pub(crate) use begin::{Marks, Uncompleted};
 
-/// The completion of a line in a run: which events it was.
+/// The completion of a line in a run: the range of its events.
 pub(crate) struct Completed {
     line: u64,
     events: Range<usize>,
 }
 
 impl Completed {
-    /// Those of a run with these loads.
+    /// All completions of a run with these loads.
     pub(crate) fn all(loads: &[FirstLoad]) -> Vec<Self> {
         let mut all = Vec::new();
         let mut begun = 0;
@@ -52,12 +52,12 @@ impl Completed {
         all
     }
 
-    /// Whether a store to `line`, event number `index`, belongs to it.
+    /// Whether a store to `line`, event number `index`, belongs to this completion.
     pub(crate) fn has(&self, line: u64, index: usize) -> bool {
         self.line == line && self.events.contains(&index)
     }
 
-    /// What it stores.
+    /// Its stores.
     fn stored(&self, trace: &[Event]) -> Stored {
         let events = &trace[self.events.clone()];
         let lines = events.iter().filter_map(Event::stores_to);
@@ -74,9 +74,9 @@ impl Completed {
 pub(crate) struct Completions {
     stored: Vec<Stored>,
     numbers: rustc_hash::FxHashMap<Stored, u64>,
-    /// By line, the last one that the walk met.
+    /// By line, the last completion that the walk met.
     last: rustc_hash::FxHashMap<u64, Stored>,
-    /// Of the completions that the walk is in, contents that go their own way.
+    /// Per completion that the walk is in, the contents that are explored separately.
     apart: Vec<Vec<Line>>,
 }
 
@@ -88,7 +88,7 @@ impl Completions {
         })
     }
 
-    /// Whether a line that has any of these contents will most likely be the same once it is complete.
+    /// Whether a line with any of these contents will most likely hold the same once it is complete.
     fn joins(&self, line: u64, contents: &Candidates) -> bool {
         let stored = self.last.get(&line);
         stored.is_some_and(|stored| contents.contents().all(|one| is_complete(one, stored)))
@@ -100,7 +100,7 @@ fn is_complete(content: &Line, stored: &Stored) -> bool {
     !is_unmarked(content) && stored.is_in(content)
 }
 
-/// The unmarked ones of these contents; if there is none, what they would be unmarked.
+/// The unmarked contents among these; if there are none, all of them without their marks.
 fn without_marks(mut contents: Vec<Line>) -> Vec<Line> {
     if contents.iter().any(is_unmarked) {
         contents.retain(is_unmarked);

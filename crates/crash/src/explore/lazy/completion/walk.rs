@@ -1,4 +1,4 @@
-//! Which images go on together where a run records something of a copy.
+//! Which images continue together where a run records something about a copy.
 
 use std::rc::Rc;
 
@@ -10,22 +10,22 @@ use crate::memory::cells::{Line, MARK};
 use crate::memory::event::Event;
 use crate::memory::footprint::Scan;
 
-/// Lines of a copy that are tried as the one that is marked.
+/// Lines of a copy that are tried as its marked line.
 const TRIED_AS_MARKED: usize = 2;
 
-/// Which images of a class go on together from where it is asked whether a line of a copy is marked.
+/// Which images of a class continue together from the question whether any line of a copy is marked.
 enum Way {
-    /// All: one is.
+    /// All of them: one line is marked.
     Begun,
-    /// Those in which none is.
+    /// Those in which no line is marked.
     Unmarked,
-    /// Those in which the line of this slot is.
+    /// Those in which the line of this slot is marked.
     Marked(usize, Narrowing),
 }
 
 impl Lazy<'_, '_> {
-    /// Goes on in the tree from `node` with all images of the class at hand, where it is asked whether a line of the
-    /// copy is marked that the line of a slot belongs to.
+    /// Continues in the tree from `node` with all images of the current class, at the question whether any line of a
+    /// copy is marked. The slot's line belongs to that copy.
     pub(crate) fn scan(
         &mut self,
         depth: u32,
@@ -76,7 +76,7 @@ impl Lazy<'_, '_> {
         crashed
     }
 
-    /// How images take part of a copy of which these lines may be marked, and no other.
+    /// How the images of a class continue, for a copy in which these lines and no others may be marked.
     fn ways(&mut self, mixed: &[usize]) -> Vec<Way> {
         let nth = |filter: &Filter| match filter.narrowing {
             Narrowing::Marked(nth) => Some(nth),
@@ -93,7 +93,7 @@ impl Lazy<'_, '_> {
         ways
     }
 
-    /// Does something while the lines of these slots are narrowed to contents without a mark.
+    /// Calls `what` while the lines of these slots are narrowed to contents without a mark.
     fn unmarked(
         &mut self,
         at: u32,
@@ -109,7 +109,7 @@ impl Lazy<'_, '_> {
         })
     }
 
-    /// Does something while a line of the class at hand is narrowed.
+    /// Calls `what` while a line of the current class is narrowed.
     fn narrowed<R>(
         &mut self,
         at: u32,
@@ -132,8 +132,8 @@ impl Lazy<'_, '_> {
         done
     }
 
-    /// Goes on in the tree from `node` with all images of the class at hand, where the line of a slot begins to be
-    /// completed.
+    /// Continues in the tree from `node` with all images of the current class, where the completion of a slot's line
+    /// begins.
     pub(crate) fn begin_completion(
         &mut self,
         depth: u32,
@@ -146,8 +146,8 @@ impl Lazy<'_, '_> {
         let marked = || now.contents().filter(|line| !is_unmarked(line));
         let (mut apart, mut crashed) = (marked().copied().collect(), false);
         let line = self.class.line(slot);
-        // Where all are marked, the run would begin on no image of the class: only if they all are likely to go on
-        // with it.
+        // Where all are marked, the run would begin on no image of the class. So it is tried only if all of them are
+        // likely to join it.
         let is_tried = marked().count() < now.len() || self.completions.joins(line, &now);
         if is_tried {
             self.completions.apart.push(Vec::new());
@@ -170,7 +170,7 @@ impl Lazy<'_, '_> {
         crashed
     }
 
-    /// Goes on where the completion is complete.
+    /// Continues where the completion of a line ends.
     pub(crate) fn end_completion(
         &mut self,
         depth: u32,
@@ -209,7 +209,7 @@ impl Lazy<'_, '_> {
         crashed
     }
 
-    /// Numbers of what the completions in a run stored, in their order.
+    /// Numbers the stored contents of a run's completions, in order.
     pub(crate) fn number(&mut self, completed: &[Completed], trace: &[Event]) -> Vec<u64> {
         let stored = completed.iter().map(|part| part.stored(trace));
         stored.map(|one| self.completions.number(one)).collect()

@@ -1,4 +1,4 @@
-//! What the figure's runs did, as tables and bars.
+//! The counts of the figure's runs, as tables and bars.
 
 use firn_heap::collector::scheme::{FFCCD_CHECKLOOKUP, NONE, Scheme};
 
@@ -7,7 +7,7 @@ use crate::Table;
 use crate::reproduction::bars::{Chart, Group};
 use crate::reproduction::ffccd::{Context, STRUCTURES, Structure, percent};
 
-/// What each part takes, scheme by scheme.
+/// The cost of each part, scheme by scheme.
 pub(super) fn breakdown(context: &Context<'_>) -> Table {
     let rows = SCHEMES.into_iter().map(|scheme| {
         let part = |nth: usize| {
@@ -49,7 +49,7 @@ pub(super) fn breakdown(context: &Context<'_>) -> Table {
     }
 }
 
-/// How the hardware came to its answers.
+/// Which parts of the hardware gave the answers.
 pub(super) fn answers(context: &Context<'_>) -> Table {
     let names = [
         "out of range",
@@ -77,7 +77,7 @@ pub(super) fn answers(context: &Context<'_>) -> Table {
     }
 }
 
-/// What each run did.
+/// The counts of each run.
 pub(super) fn runs(context: &Context<'_>) -> Table {
     let row = |structure: &Structure, scheme: &'static Scheme| {
         let outcome = context.of(structure, scheme);
