@@ -218,7 +218,7 @@ pub(crate) fn copy_objects<M: Medium, N: Medium>(
             .store_bytes(root::root_at(i), bytemuck::cast_slice(&words));
         to.medium.write_back(root::root_at(i), root::ROOT_BYTES);
     }
-    to.roots.build(&to.medium);
+    to.locks.roots.build(&to.medium);
     settle_fresh_frames(&to.medium, &mut cache);
     to.allocator.return_all(&to.medium, &cache)?;
     to.medium.fence();

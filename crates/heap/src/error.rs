@@ -1,7 +1,7 @@
 //! The errors, in sentences.
 
 use firn_format::FormatError;
-use firn_media::MediumError;
+use firn_media::{Medium, MediumError};
 use thiserror::Error;
 
 /// A pool could not be created or opened. The medium is unchanged.
@@ -310,4 +310,20 @@ impl Error {
             Error::PoolFull { .. } | Error::Medium(MediumError::NoSpace { .. })
         )
     }
+}
+
+/// Errors: the caller is a forked child of the process that opened the pool on this medium.
+#[inline(always)]
+pub(crate) fn check_process<M: Medium>(medium: &M) -> Result<(), Error> {
+    match medium.is_ours() {
+        true => Ok(()),
+        false => Err(forked(medium)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn forked<M: Medium>(medium: &M) -> Error {
+    let pool = medium.name();
+    Error::Forked { pool }
 }

@@ -9,17 +9,17 @@ use firn_format::reference::PoolId;
 use firn_format::sealed::Seal;
 use firn_format::statistics::{BLOCKS, Counter, WORDS, block_at};
 use firn_format::superblock::{LogKind, PoolKind, Superblock};
-use firn_media::{Lock, Medium, MediumExt, RwLockTable};
+use firn_media::{Lock, Medium, MediumExt};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES};
 
 use crate::alloc::{Allocator, Limits, Tables};
 use crate::collector::Collector;
-use crate::error::{Error, OpenError};
+use crate::error::{Error, OpenError, check_process};
 use crate::handles::HandleTable;
+use crate::locks::Locks;
 use crate::options::{PoolOptions, limits_of};
 use crate::relocation::Cycle;
 use crate::relocation::retained::RetainedCycles;
-use crate::roots::RootIndex;
 use crate::safepoint::Safepoint;
 use crate::stat_shard;
 use crate::stops::Stops;
@@ -27,8 +27,6 @@ use crate::superblock::keeps_addresses;
 use crate::tx::redo::{RedoLog, Ring};
 use crate::types::Types;
 
-/// Locks of a pool: that of the root table, and those that structures share.
-pub(crate) const LOCKS: usize = 1 + 256;
 /// How long closing, tracing and checking ask for the world to stop, in nanoseconds.
 pub(crate) const STOP_LIMIT_NS: u64 = 10_000_000_000;
 
@@ -83,8 +81,7 @@ pub struct Inner<M: Medium> {
     pub(crate) redo: RedoLog<M>,
     pub(crate) types: Types,
     pub(crate) handles: HandleTable,
-    pub(crate) locks: RwLockTable<M>,
-    pub(crate) roots: RootIndex<M>,
+    pub(crate) locks: Locks<M>,
     pub(crate) superblock: Lock<Superblock>,
     /// Version of the format in which the pool was found, where that was an older one.
     pub(crate) converted_from: Option<u32>,
@@ -112,7 +109,7 @@ impl<M: Medium> Inner<M> {
             pool: medium.name(),
             source,
         };
-        let types = Types::load(&medium).map_err(format)?;
+        let types = Types::load(&medium, writable).map_err(format)?;
         let lane_count = (superblock.lanes as usize).clamp(1, LANES);
         let keeps = keeps_addresses(superblock.kind, options.log);
         let kept = RetainedCycles::load(&medium, keeps, recovered.resumed.as_deref()).map_err(
@@ -150,8 +147,7 @@ impl<M: Medium> Inner<M> {
             redo: RedoLog::new(&medium, recovered.watermark),
             types,
             handles: HandleTable::new(),
-            locks: RwLockTable::new(&medium, LOCKS),
-            roots: RootIndex::new(&medium, lane_count),
+            locks: Locks::new(&medium, lane_count),
             superblock: Lock::new(superblock),
             converted_from: None,
             exact: AtomicBool::new(exact),
@@ -190,17 +186,7 @@ impl<M: Medium> Inner<M> {
     /// Errors: the caller is a forked child of the process that opened the pool.
     #[inline(always)]
     pub(crate) fn check_process(&self) -> Result<(), Error> {
-        match self.medium.is_ours() {
-            true => Ok(()),
-            false => Err(self.forked()),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn forked(&self) -> Error {
-        let pool = self.medium.name();
-        Error::Forked { pool }
+        check_process(&self.medium)
     }
 
     /// Runs `change` while no operation is open.

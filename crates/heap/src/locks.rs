@@ -14,21 +14,37 @@
 
 use firn_media::{Medium, RwLockTable};
 
-use crate::error::Error;
-use crate::inner::{Inner, LOCKS};
-use crate::roots;
+use crate::error::{Error, check_process};
+use crate::roots::{self, RootIndex};
 
 /// Pauses for which a transaction that holds locks waits for another. Guards know no order of
 /// locks, so one that holds this lock may wait for what the transaction holds.
 const PATIENCE: u32 = 200;
 /// Locks of structures.
-const OF_STRUCTURES: usize = LOCKS - 1;
+const OF_STRUCTURES: usize = 256;
+/// Locks of a pool: that of the root table, and those that structures share.
+const LOCKS: usize = 1 + OF_STRUCTURES;
 /// The lock of the root table, which is no structure's.
 const ROOTS: usize = 0;
 
 #[inline]
 pub(crate) fn index_of(id: u64) -> usize {
     1 + (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % OF_STRUCTURES
+}
+
+/// The locks of a pool, and the root table's index, where those who read roots say so.
+pub(crate) struct Locks<M: Medium> {
+    table: RwLockTable<M>,
+    pub(crate) roots: RootIndex<M>,
+}
+
+impl<M: Medium> Locks<M> {
+    pub(crate) fn new(medium: &M, lanes: usize) -> Self {
+        Self {
+            table: RwLockTable::new(medium, LOCKS),
+            roots: RootIndex::new(medium, lanes),
+        }
+    }
 }
 
 /// A structure's lock, held for reading until this is dropped. In a transaction the transaction
@@ -38,11 +54,11 @@ pub struct ReadLock<'g, M: Medium> {
 }
 
 impl<'g, M: Medium> ReadLock<'g, M> {
-    pub(crate) fn take(inner: &'g Inner<M>, id: u64) -> Self {
+    pub(crate) fn take(medium: &M, locks: &'g Locks<M>, id: u64) -> Self {
         let index = index_of(id);
-        inner.locks.read(&inner.medium, index);
+        locks.table.read(medium, index);
         Self {
-            held: Some((&inner.locks, index)),
+            held: Some((&locks.table, index)),
         }
     }
 
@@ -95,16 +111,17 @@ impl LockSet {
     /// Takes the lock of a structure, or finds that it is held.
     pub(crate) fn take<M: Medium>(
         &mut self,
-        inner: &Inner<M>,
+        medium: &M,
+        locks: &Locks<M>,
         id: u64,
         mode: Mode,
     ) -> Result<(), Error> {
-        self.take_wanted(inner);
+        self.take_wanted(medium, locks);
         let index = index_of(id);
         if let Some(place) = self.held.iter().position(|(i, _)| *i == index) {
-            return self.retake(inner, place, mode);
+            return self.retake(locks, place, mode);
         }
-        inner.check_process()?;
+        check_process(medium)?;
         let is_eager = mode == Mode::Read && self.eager[index / 64] >> (index % 64) & 1 != 0;
         let mode = if is_eager { Mode::Write } else { mode };
         let first = self.held.is_empty();
@@ -114,7 +131,7 @@ impl LockSet {
             (_, true) => Some(PATIENCE),
             (_, false) => Some(0),
         };
-        if !wait(inner, index, mode, patience) {
+        if !wait(medium, locks, index, mode, patience) {
             return Err(self.refuse(index, mode));
         }
         self.held.push((index, mode));
@@ -127,13 +144,13 @@ impl LockSet {
     /// Takes a lock that is held.
     fn retake<M: Medium>(
         &mut self,
-        inner: &Inner<M>,
+        locks: &Locks<M>,
         place: usize,
         mode: Mode,
     ) -> Result<(), Error> {
         let (index, held) = self.held[place];
         if mode == Mode::Write {
-            if held == Mode::Read && !inner.locks.try_upgrade(index) {
+            if held == Mode::Read && !locks.table.try_upgrade(index) {
                 self.eager[index / 64] |= 1 << (index % 64);
                 return Err(self.refuse(index, mode));
             }
@@ -158,41 +175,41 @@ impl LockSet {
 
     /// Takes what the transaction needed when it had to start over, if it holds nothing.
     #[inline]
-    fn take_wanted<M: Medium>(&mut self, inner: &Inner<M>) {
+    fn take_wanted<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) {
         if !self.wanted.is_empty() && self.held.is_empty() && self.roots == 0 {
-            self.take_all(inner);
+            self.take_all(medium, locks);
         }
     }
 
     #[cold]
-    fn take_all<M: Medium>(&mut self, inner: &Inner<M>) {
+    fn take_all<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) {
         let wanted = core::mem::take(&mut self.wanted);
         while let Some(&(index, mode)) = wanted.get(self.held.len()) {
             let first = self.held.is_empty();
-            if wait(inner, index, mode, (!first).then_some(PATIENCE)) {
+            if wait(medium, locks, index, mode, (!first).then_some(PATIENCE)) {
                 self.held.push((index, mode));
                 if index == ROOTS && self.wanted_roots != 0 {
-                    self.claim_waiting(inner);
+                    self.claim_waiting(medium, locks);
                 }
                 continue;
             }
             // A guard may hold this one and wait for another. It is waited for with empty hands.
-            self.give_back(inner);
-            wait(inner, index, mode, None);
-            unlock(inner, index, mode);
+            self.give_back(locks);
+            wait(medium, locks, index, mode, None);
+            unlock(locks, index, mode);
         }
         self.wanted = wanted;
     }
 
     /// Claims what it was refused before, holding nothing but the table: whoever has read it ends some time, as nobody
     /// who reads roots waits without end for the table.
-    fn claim_waiting<M: Medium>(&mut self, inner: &Inner<M>) {
+    fn claim_waiting<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) {
         let bits = self.wanted_roots;
-        inner.roots.claim(bits);
+        locks.roots.claim(bits);
         self.claimed |= bits;
         let mut attempt = 0;
-        while inner.roots.is_read(&inner.medium, self.lane, bits) {
-            inner.medium.pause(attempt);
+        while locks.roots.is_read(medium, self.lane, bits) {
+            medium.pause(attempt);
             attempt += 1;
         }
     }
@@ -205,56 +222,63 @@ impl LockSet {
     #[inline]
     pub(crate) fn hold_root<M: Medium>(
         &mut self,
-        inner: &Inner<M>,
+        medium: &M,
+        locks: &Locks<M>,
         place: usize,
     ) -> Result<(), Error> {
         if self.roots & roots::bit(place) != 0 {
             return Ok(());
         }
-        self.hold_further_root(inner, place)
+        self.hold_further_root(medium, locks, place)
     }
 
     fn hold_further_root<M: Medium>(
         &mut self,
-        inner: &Inner<M>,
+        medium: &M,
+        locks: &Locks<M>,
         place: usize,
     ) -> Result<(), Error> {
-        self.take_wanted(inner);
+        self.take_wanted(medium, locks);
         if self.holds_roots() {
             return Ok(());
         }
-        if inner.roots.hold(&inner.medium, self.lane, place) {
+        if locks.roots.hold(medium, self.lane, place) {
             self.roots |= roots::bit(place);
             return Ok(());
         }
         // Somebody changes it, and does not wait for this lane.
-        inner.roots.release(self.lane, self.roots);
-        self.take_roots(inner, Mode::Read)
+        locks.roots.release(self.lane, self.roots);
+        self.take_roots(medium, locks, Mode::Read)
     }
 
     /// Keeps all names of the root table as they are, to the transaction's end. Returns whether they were kept already.
-    pub(crate) fn hold_names<M: Medium>(&mut self, inner: &Inner<M>) -> Result<bool, Error> {
-        self.take_wanted(inner);
+    pub(crate) fn hold_names<M: Medium>(
+        &mut self,
+        medium: &M,
+        locks: &Locks<M>,
+    ) -> Result<bool, Error> {
+        self.take_wanted(medium, locks);
         if self.holds_roots() {
             return Ok(true);
         }
-        self.take_roots(inner, Mode::Read).map(|()| false)
+        self.take_roots(medium, locks, Mode::Read).map(|()| false)
     }
 
     /// Takes the root table.
     pub(crate) fn take_roots<M: Medium>(
         &mut self,
-        inner: &Inner<M>,
+        medium: &M,
+        locks: &Locks<M>,
         mode: Mode,
     ) -> Result<(), Error> {
-        self.take_wanted(inner);
+        self.take_wanted(medium, locks);
         if let Some(place) = self.held.iter().position(|(index, _)| *index == ROOTS) {
-            return self.retake(inner, place, mode);
+            return self.retake(locks, place, mode);
         }
         let first = self.held.is_empty() && self.roots == 0;
         let taken = match first {
-            true => wait(inner, ROOTS, mode, None),
-            false => self.wait_for_roots(inner, mode),
+            true => wait(medium, locks, ROOTS, mode, None),
+            false => self.wait_for_roots(medium, locks, mode),
         };
         if !taken {
             return Err(self.refuse(ROOTS, mode));
@@ -264,15 +288,15 @@ impl LockSet {
     }
 
     /// Waits for the table for a while, but not for one who waits for what this transaction has read.
-    fn wait_for_roots<M: Medium>(&self, inner: &Inner<M>, mode: Mode) -> bool {
+    fn wait_for_roots<M: Medium>(&self, medium: &M, locks: &Locks<M>, mode: Mode) -> bool {
         for attempt in 0..PATIENCE {
-            if wait(inner, ROOTS, mode, Some(0)) {
+            if wait(medium, locks, ROOTS, mode, Some(0)) {
                 return true;
             }
-            if inner.roots.is_changing(self.roots) {
+            if locks.roots.is_changing(self.roots) {
                 return false;
             }
-            inner.medium.pause(attempt);
+            medium.pause(attempt);
         }
         false
     }
@@ -282,78 +306,85 @@ impl LockSet {
     /// Errors: [`Error::Conflict`] if one goes on for long, which may wait for what this one holds.
     pub(crate) fn claim_root<M: Medium>(
         &mut self,
-        inner: &Inner<M>,
+        medium: &M,
+        locks: &Locks<M>,
         place: usize,
     ) -> Result<(), Error> {
         let bit = roots::bit(place);
         if self.claimed & bit != 0 {
             return Ok(());
         }
-        inner.roots.claim(bit);
+        locks.roots.claim(bit);
         self.claimed |= bit;
         let mut attempt = 0;
-        while inner.roots.is_read(&inner.medium, self.lane, bit) {
+        while locks.roots.is_read(medium, self.lane, bit) {
             if attempt == PATIENCE {
                 let refused = self.refuse(ROOTS, Mode::Write);
                 self.claimed &= !bit;
-                inner.roots.unclaim(bit);
+                locks.roots.unclaim(bit);
                 return Err(refused);
             }
-            inner.medium.pause(attempt);
+            medium.pause(attempt);
             attempt += 1;
         }
         Ok(())
     }
 
     /// Gives every lock back at the end of a transaction that was committed.
-    pub(crate) fn end<M: Medium>(&mut self, inner: &Inner<M>) {
+    pub(crate) fn end<M: Medium>(&mut self, locks: &Locks<M>) {
         for index in self.unused.drain(..) {
             self.eager[index / 64] &= !(1 << (index % 64));
         }
-        self.release(inner);
+        self.release(locks);
         self.wanted.clear();
         self.wanted_roots = 0;
     }
 
     /// Gives every lock back.
-    pub(crate) fn release<M: Medium>(&mut self, inner: &Inner<M>) {
+    pub(crate) fn release<M: Medium>(&mut self, locks: &Locks<M>) {
         self.unused.clear();
         if self.roots != 0 {
             self.roots = 0;
-            inner.roots.release(self.lane, 0);
+            locks.roots.release(self.lane, 0);
         }
-        self.give_back(inner);
+        self.give_back(locks);
     }
 
-    fn give_back<M: Medium>(&mut self, inner: &Inner<M>) {
+    fn give_back<M: Medium>(&mut self, locks: &Locks<M>) {
         // While the table is still held.
         if self.claimed != 0 {
             self.claimed = 0;
-            inner.roots.disclaim();
+            locks.roots.disclaim();
         }
         for (index, mode) in self.held.drain(..) {
-            unlock(inner, index, mode);
+            unlock(locks, index, mode);
         }
     }
 }
 
 /// Waits for a lock, for so many pauses or without end. Returns whether it was taken.
-fn wait<M: Medium>(inner: &Inner<M>, index: usize, mode: Mode, patience: Option<u32>) -> bool {
-    let (locks, medium) = (&inner.locks, &inner.medium);
+fn wait<M: Medium>(
+    medium: &M,
+    locks: &Locks<M>,
+    index: usize,
+    mode: Mode,
+    patience: Option<u32>,
+) -> bool {
+    let table = &locks.table;
     match (mode, patience) {
-        (Mode::Read, None) => locks.read(medium, index),
-        (Mode::Write, None) => locks.write(medium, index),
-        (Mode::Read, Some(0)) => return locks.try_read(index),
-        (Mode::Write, Some(0)) => return locks.try_write(index),
-        (Mode::Read, Some(pauses)) => return locks.read_within(medium, index, pauses),
-        (Mode::Write, Some(pauses)) => return locks.write_within(medium, index, pauses),
+        (Mode::Read, None) => table.read(medium, index),
+        (Mode::Write, None) => table.write(medium, index),
+        (Mode::Read, Some(0)) => return table.try_read(index),
+        (Mode::Write, Some(0)) => return table.try_write(index),
+        (Mode::Read, Some(pauses)) => return table.read_within(medium, index, pauses),
+        (Mode::Write, Some(pauses)) => return table.write_within(medium, index, pauses),
     }
     true
 }
 
-fn unlock<M: Medium>(inner: &Inner<M>, index: usize, mode: Mode) {
+fn unlock<M: Medium>(locks: &Locks<M>, index: usize, mode: Mode) {
     match mode {
-        Mode::Read => inner.locks.unlock_read(index),
-        Mode::Write => inner.locks.unlock_write(index),
+        Mode::Read => locks.table.unlock_read(index),
+        Mode::Write => locks.table.unlock_write(index),
     }
 }

@@ -144,17 +144,18 @@ impl<M: Medium> Pool<M> {
         {
             inner.refuse_handles(from.name, current.id)?;
         }
-        let Some((old, new)) = inner.begin_migration([from, to])? else {
+        let (medium, types) = (&inner.medium, &inner.types);
+        let Some((old, new)) = types.begin_migration(medium, [from, to])? else {
             return Ok(0);
         };
         // The type counts as migrated only once no unmigrated object or reference is left (rule P6).
-        let last = inner.medium.keeps(&steps::MIGRATED_LAST);
+        let last = medium.keeps(&steps::MIGRATED_LAST);
         if !last {
-            inner.end_migration(to, new)?;
+            types.end_migration(medium, to, new)?;
         }
         let turned = self.turn_all(old, new, convert)?;
         if last {
-            inner.end_migration(to, new)?;
+            types.end_migration(medium, to, new)?;
         }
         Ok(turned)
     }

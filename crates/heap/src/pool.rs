@@ -336,7 +336,8 @@ impl<M: Medium> Pool<M> {
     /// return; a crash midway leaves all of them registered or none.
     pub fn register<T: Stored>(&self) -> Result<(), Error> {
         self.inner.check_process()?;
-        self.inner.type_id::<T>().map(|_| ())
+        let inner = &*self.inner;
+        inner.types.type_id::<T, _>(&inner.medium).map(|_| ())
     }
 
     /// Closes the pool: empties the lanes, writes what is free, and syncs.

@@ -3,14 +3,13 @@
 //! The rule: by a name objects of a pool have one version and one layout. So a type is registered together with all
 //! that its declared references lead to, at once: each of them is compared with the pool's record of that name, or
 //! recorded as what objects of that name will be, if the pool has none. From then on following a reference needs no
-//! check. A program gets hold of an object by [`Inner::type_id`] of its type, or by a reference from another one.
+//! check. A program gets hold of an object by [`Types::type_id`] of its type, or by a reference from another one.
 
 use firn_format::header::TypeId;
 use firn_format::registry::{FieldKind, FieldRecord, RecordState, TypeRecord};
 use firn_media::Medium;
 
 use crate::error::Error;
-use crate::inner::Inner;
 use crate::layout::{Comparison, compare, difference};
 use crate::stored::{Target, TypeDescriptor};
 use crate::types::{Types, Versions};
@@ -165,33 +164,36 @@ pub(crate) fn unfinished(migrating: &TypeRecord) -> Error {
     }
 }
 
-impl<M: Medium> Inner<M> {
+impl Types {
     /// The number of `T`, registering it if the pool does not know it. Of an array of references it is the number
     /// that all have, once what they lead to is known.
     ///
     /// Errors: another version or layout of one of the types is registered; the registry is full.
     #[inline]
-    pub(crate) fn type_id<T: Target>(&self) -> Result<TypeId, Error> {
+    pub(crate) fn type_id<T: Target, M: Medium>(&self, medium: &M) -> Result<TypeId, Error> {
         match (T::BUILT_IN, T::described()) {
             (Some(id), None) => Ok(id),
-            (Some(id), Some(descriptor)) => match self.types.cache.find(descriptor) {
+            (Some(id), Some(descriptor)) => match self.cache.find(descriptor) {
                 Some(_) => Ok(id),
-                None => self.compare_or_register(descriptor).map(|_| id),
+                None => self.compare_or_register(medium, descriptor).map(|_| id),
             },
-            (None, Some(descriptor)) => self.described_type_id(descriptor),
+            (None, Some(descriptor)) => self.described_type_id(medium, descriptor),
             (None, None) => Ok(TypeId::NONE),
         }
     }
 
     /// The number of a described type, registering it if the pool does not know it.
     #[inline]
-    pub(crate) fn described_type_id(
+    pub(crate) fn described_type_id<M: Medium>(
         &self,
+        medium: &M,
         descriptor: &'static TypeDescriptor,
     ) -> Result<TypeId, Error> {
-        match self.types.cache.find(descriptor) {
+        match self.cache.find(descriptor) {
             Some(id) => Ok(id),
-            None => self.compare_or_register(descriptor)?.ok_or(Error::ReadOnly),
+            None => self
+                .compare_or_register(medium, descriptor)?
+                .ok_or(Error::ReadOnly),
         }
     }
 
@@ -199,33 +201,34 @@ impl<M: Medium> Inner<M> {
     /// the pool knows nothing. `None` if the type is one of these and the pool is open for reading: it has no
     /// object of it.
     #[cold]
-    fn compare_or_register(
+    fn compare_or_register<M: Medium>(
         &self,
+        medium: &M,
         descriptor: &'static TypeDescriptor,
     ) -> Result<Option<TypeId>, Error> {
-        let _one = self.types.register.lock(&self.medium);
-        if let Some(id) = self.types.compared(descriptor) {
-            self.types.cache.remember(descriptor, id);
+        let _one = self.register.lock(medium);
+        if let Some(id) = self.compared(descriptor) {
+            self.cache.remember(descriptor, id);
             return Ok(Some(id));
         }
-        let mut plan = Plan::new(&self.types);
+        let mut plan = Plan::new(self);
         let ids = closure(descriptor)
             .iter()
             .map(|found| plan.admit(found))
             .collect::<Result<Vec<_>, _>>()?;
         let id = ids[0];
         if self.writable {
-            self.types.append(&self.medium, plan.records)?;
-        } else if id >= self.types.next_id() {
+            self.append(medium, plan.records)?;
+        } else if id >= self.next_id() {
             return Ok(None);
         }
-        self.types.remember(descriptor, id);
+        self.remember(descriptor, id);
         Ok(Some(id))
     }
 
     /// The number of a type whose objects refer to others in pairs of words.
-    pub(crate) fn pairs_type_id(&self, name: &str) -> Result<TypeId, Error> {
-        let _one = self.types.register.lock(&self.medium);
+    pub(crate) fn pairs_type_id<M: Medium>(&self, medium: &M, name: &str) -> Result<TypeId, Error> {
+        let _one = self.register.lock(medium);
         let field = FieldRecord {
             name: "pairs".into(),
             kind: FieldKind::Pairs,
@@ -243,7 +246,7 @@ impl<M: Medium> Inner<M> {
             size: 0,
             fields: vec![field],
         };
-        let versions = self.types.versions(name);
+        let versions = self.versions(name);
         if let Some(migrating) = versions.migrating {
             return Err(unfinished(&migrating));
         }
@@ -253,8 +256,8 @@ impl<M: Medium> Inner<M> {
                 Ok(current.id)
             }
             None => {
-                let id = self.types.next_id();
-                self.types.append(&self.medium, vec![record(id)])?;
+                let id = self.next_id();
+                self.append(medium, vec![record(id)])?;
                 Ok(id)
             }
         }
@@ -267,13 +270,14 @@ impl<M: Medium> Inner<M> {
     /// then.
     ///
     /// Errors: a version or a layout is not what the pool has.
-    pub(crate) fn begin_migration(
+    pub(crate) fn begin_migration<M: Medium>(
         &self,
+        medium: &M,
         [old, new]: [&'static TypeDescriptor; 2],
     ) -> Result<Option<(TypeId, TypeId)>, Error> {
-        let _one = self.types.register.lock(&self.medium);
-        let Versions { current, migrating } = self.types.versions(new.name);
-        let mut plan = Plan::new(&self.types);
+        let _one = self.register.lock(medium);
+        let Versions { current, migrating } = self.versions(new.name);
+        let mut plan = Plan::new(self);
         let id = match &migrating {
             Some(begun) if begun.version != new.version => return Err(unfinished(begun)),
             Some(begun) => {
@@ -310,30 +314,31 @@ impl<M: Medium> Inner<M> {
             plan.put(new.record(id, RecordState::Migrating));
         }
         for found in closure(new) {
-            let Versions { current, migrating } = self.types.versions(found.descriptor.name);
+            let Versions { current, migrating } = self.versions(found.descriptor.name);
             let older = current.is_some_and(|r| r.version < found.descriptor.version);
             if found.descriptor.name != new.name && migrating.is_none() && !older {
                 plan.admit(&found)?;
             }
         }
         // What was compared holds no longer.
-        self.types.forget_compared();
-        self.types.append(&self.medium, plan.records)?;
+        self.forget_compared();
+        self.append(medium, plan.records)?;
         let Some(old) = old_id else {
             // Its objects were left behind by a copy: there were none.
-            self.end_migration(new, id)?;
+            self.end_migration(medium, new, id)?;
             return Ok(None);
         };
         Ok(Some((old, id)))
     }
 
     /// Says that no object of an older version is left.
-    pub(crate) fn end_migration(
+    pub(crate) fn end_migration<M: Medium>(
         &self,
+        medium: &M,
         new: &'static TypeDescriptor,
         id: TypeId,
     ) -> Result<(), Error> {
         let record = new.record(id, RecordState::Migrated);
-        self.types.append(&self.medium, vec![record])
+        self.append(medium, vec![record])
     }
 }

@@ -182,7 +182,7 @@ impl Statistics {
             starved: sum(Counter::Starved),
             collector: CollectorStatistics::of(sum),
             classes: classes(sum),
-            types: types(&Types::load(medium)?, sum),
+            types: types(&Types::load(medium, false)?, sum),
             version: superblock.version,
             layout: superblock.layout,
         })

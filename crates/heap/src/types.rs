@@ -20,6 +20,8 @@ use crate::type_cache::TypeCache;
 /// Types of an open pool.
 pub(crate) struct Types {
     table: RwLock<Table>,
+    /// Whether the pool is open for writing: what it does not know is registered.
+    pub(crate) writable: bool,
     /// Registration, one at a time.
     pub(crate) register: Lock<()>,
     /// The numbers of the program's types.
@@ -76,7 +78,7 @@ impl Types {
             .end
     }
 
-    pub(crate) fn load<M: Medium>(medium: &M) -> Result<Self, FormatError> {
+    pub(crate) fn load<M: Medium>(medium: &M, writable: bool) -> Result<Self, FormatError> {
         let end = Seal::RegistryEnd.open_at(medium.load_u64(REGISTRY_END), REGISTRY_END)?;
         if end > REGISTRY_BYTES {
             let (what, at) = ("the end of the type registry", REGISTRY_END.0);
@@ -102,6 +104,7 @@ impl Types {
         }
         Ok(Self {
             table: RwLock::new(table),
+            writable,
             register: Lock::new(()),
             cache: TypeCache::new(),
         })

@@ -121,6 +121,7 @@ impl<'g, M: Medium> View<'g> for UnbarrieredReading<'g, M> {
     }
 
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {
-        Ok(ReadLock::take(self.guard.inner, id))
+        let inner = self.guard.inner;
+        Ok(ReadLock::take(&inner.medium, &inner.locks, id))
     }
 }

@@ -150,7 +150,8 @@ pub trait View<'g>: Copy + private::Sealed {
     /// Errors: the pool does not know the type and cannot register it.
     #[inline]
     fn known_type<T: Target>(self) -> Result<KnownType<T>, Error> {
-        self.inner().type_id::<T>().map(KnownType::new)
+        let types = &self.inner().types;
+        types.type_id::<T, _>(self.medium()).map(KnownType::new)
     }
 
     /// Name of the type of the root `name`, as the pool's registry has it; `None` if there is no such
@@ -185,7 +186,7 @@ pub trait View<'g>: Copy + private::Sealed {
             let (what, needs) = ("iterating over all objects", "an explicit pool");
             return Err(Error::WrongKind { what, needs });
         }
-        let id = inner.type_id::<T>()?;
+        let id = inner.types.type_id::<T, _>(&inner.medium)?;
         let mut found = Vec::new();
         let releasing = inner.collector.releasing(&inner.medium);
         let cycle = self.cycle().or(releasing.as_deref());
@@ -261,7 +262,8 @@ impl<'g, M: Medium> View<'g> for Reading<'g, M> {
     }
 
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {
-        Ok(ReadLock::take(self.access.inner, id))
+        let inner = self.access.inner;
+        Ok(ReadLock::take(&inner.medium, &inner.locks, id))
     }
 
     /// Those of the undo transaction that the guard is in.

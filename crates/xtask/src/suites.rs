@@ -8,25 +8,26 @@ use std::time::{Duration, Instant};
 
 use crate::times::Times;
 
-/// Runs every suite; the output is the runners' own, and a table of how long each suite took. The long ones are tests that are ignored
-/// otherwise.
+/// Runs every suite. The output is the runners' own, and then a table of how long each suite took. The long suites are
+/// tests that are ignored otherwise; with them, programs for measurements are built as well.
 pub fn run(long: bool) -> Result<(), String> {
     let start = Instant::now();
+    let mut times = Times::new();
     let mut failed = Vec::new();
     let mut suite = |name: &'static str, arguments: &[&str]| {
-        if !cargo_test(arguments) {
+        if !cargo_test(arguments, &mut times) {
             failed.push(name);
         }
     };
-    suite("tests", &["--workspace", "--no-fail-fast"]);
+    let all = ["--workspace", "--no-fail-fast"];
+    let every = |more: &[&'static str]| [&all[..], more].concat();
+    suite("tests", &every(&["--lib", "--bins", "--tests"]));
+    suite("documentation", &every(&["--doc"]));
     if long {
-        // Not the examples in the documentation: what those ignore does not compile.
-        let every_target = ["--workspace", "--no-fail-fast", "--all-targets"];
-        suite(
-            "long tests",
-            &[&every_target[..], &["--", "--ignored"]].concat(),
-        );
+        // Not the examples in the documentation: those that are ignored do not compile.
+        suite("long tests", &every(&["--all-targets", "--", "--ignored"]));
     }
+    print!("\n{}", times.table());
     println!("xtask: {} s in all", start.elapsed().as_secs());
     match failed[..] {
         [] => Ok(()),
@@ -37,14 +38,14 @@ pub fn run(long: bool) -> Result<(), String> {
 /// How long no line comes before cargo is looked after.
 const QUIET: Duration = Duration::from_millis(200);
 
-fn cargo_test(arguments: &[&str]) -> bool {
+fn cargo_test(arguments: &[&str], times: &mut Times) -> bool {
     // The cargo that runs this program, so that the toolchain is the pinned one.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new(cargo);
     command.arg("test").args(arguments).current_dir(root);
     println!("xtask: cargo test {}", arguments.join(" "));
-    match watched(command) {
+    match watched(command, times) {
         Ok(succeeds) => succeeds,
         Err(error) => {
             eprintln!("xtask: cargo cannot be run: {error}");
@@ -53,8 +54,8 @@ fn cargo_test(arguments: &[&str]) -> bool {
     }
 }
 
-/// Runs a command, passes on what it prints, and prints how long its suites took. True if it succeeds.
-fn watched(mut command: Command) -> std::io::Result<bool> {
+/// Runs a command, passes on its output, and notes how long its suites took. True if it succeeds.
+fn watched(mut command: Command, times: &mut Times) -> std::io::Result<bool> {
     // One pipe for both, so that a suite's name comes before its result.
     let (output, end) = std::io::pipe()?;
     command.stdout(end.try_clone()?).stderr(end);
@@ -74,7 +75,7 @@ fn watched(mut command: Command) -> std::io::Result<bool> {
             }
         }
     });
-    let mut times = Times::new();
+    times.begin_building();
     let mut ended = None;
     // A process that a test has left behind may hold the pipe open: once cargo has ended, what is in it is the rest.
     let succeeds = loop {
@@ -91,6 +92,6 @@ fn watched(mut command: Command) -> std::io::Result<bool> {
             },
         }
     };
-    print!("\n{}", times.table());
+    times.end_building();
     Ok(succeeds)
 }

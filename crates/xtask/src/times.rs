@@ -2,22 +2,31 @@
 
 use std::time::{Duration, Instant};
 
-/// The times of one run of `cargo test`, which is fed line by line.
+/// The times of runs of `cargo test`, which are fed line by line.
+#[derive(Default)]
 pub struct Times {
-    start: Instant,
-    /// How long building took, once the first suite runs.
-    building: Option<Duration>,
+    /// How long building took, up to the last run's.
+    building: Duration,
+    /// When the building of this run began, until its first suite runs.
+    builds_since: Option<Instant>,
     /// Suites with their seconds, in their order.
     suites: Vec<(String, f64)>,
 }
 
 impl Times {
     pub fn new() -> Self {
-        Self {
-            start: Instant::now(),
-            building: None,
-            suites: Vec::new(),
-        }
+        Self::default()
+    }
+
+    /// A run begins.
+    pub fn begin_building(&mut self) {
+        self.builds_since = Some(Instant::now());
+    }
+
+    /// A suite runs, or the run is over.
+    pub fn end_building(&mut self) {
+        let since = self.builds_since.take();
+        self.building += since.map_or(Duration::ZERO, |since| since.elapsed());
     }
 
     /// Takes in a line of the output.
@@ -27,7 +36,7 @@ impl Times {
             .strip_prefix("Running ")
             .or_else(|| line.strip_prefix("Doc-tests ").map(|_| line));
         if let Some(name) = name {
-            self.building.get_or_insert_with(|| self.start.elapsed());
+            self.end_building();
             self.suites.push((suite(name), 0.0));
         } else if let Some((_, seconds)) = line.split_once("; finished in ")
             && line.starts_with("test result:")
@@ -48,8 +57,7 @@ impl Times {
         suites.sort_by(|a, b| b.1.total_cmp(&a.1));
         let shown = suites.partition_point(|(_, seconds)| *seconds >= 1.0);
         let short = suites.split_off(shown);
-        let building = self.building.unwrap_or_else(|| self.start.elapsed());
-        let mut rows = vec![("building", building.as_secs_f64())];
+        let mut rows = vec![("building", self.building.as_secs_f64())];
         rows.extend(suites);
         let others = format!("{} suites of less than a second", short.len());
         let together = short.iter().fold(0.0, |sum, (_, seconds)| sum + seconds);

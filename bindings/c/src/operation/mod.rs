@@ -27,6 +27,8 @@
 
 mod owner;
 mod raw;
+#[cfg(test)]
+mod tests;
 mod typed;
 
 use core::cell::{Ref, RefCell, RefMut};

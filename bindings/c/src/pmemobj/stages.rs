@@ -273,3 +273,6 @@ impl Stages {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,13 +15,15 @@ use crate::steps;
 /// A strong one keeps its object alive in a traced pool; a weak one reads as nothing once its object
 /// was reclaimed.
 pub struct Handle<T, M: Medium> {
+    /// All of it, which does not end before its handles.
     pub(super) pool: Arc<Inner<M>>,
     pub(super) index: usize,
     pub(super) of: PhantomData<fn() -> T>,
 }
 
 impl<T, M: Medium> Handle<T, M> {
-    /// The reference now; null if the handle belongs to another pool.
+    /// The reference now; null if the handle belongs to another pool. The whole of it is passed because that is what
+    /// tells the two apart: copies of a pool have its id.
     pub(crate) fn current(&self, inner: &Inner<M>) -> RefWord {
         if !core::ptr::eq(&*self.pool, inner) {
             return RefWord::NULL;

@@ -39,7 +39,7 @@ pub(crate) fn find<'g, T, V: View<'g>>(
     {
         let place = hint.load(Ordering::Relaxed);
         view.hold_root(place)?;
-        let index = &view.inner().roots;
+        let index = &view.inner().locks.roots;
         if let Some(reference) = index.reference(view.medium(), place, name) {
             return Ok(Some((place, reference)));
         }
@@ -66,7 +66,7 @@ pub(super) fn search<'g, V: View<'g>>(
             return Ok(Some((place, RefWord(word(view, reference_at(place))))));
         }
     }
-    let (medium, index) = (view.medium(), &view.inner().roots);
+    let (medium, index) = (view.medium(), &view.inner().locks.roots);
     loop {
         if let Some(place) = index.place_of(medium, name, own) {
             view.hold_root(place)?;
@@ -91,7 +91,7 @@ pub(crate) fn names<'g, V: View<'g>>(view: V) -> Result<Vec<String>, Error> {
     view.inner().check_process()?;
     while !view.hold_names()? {}
     let own = view.own_roots();
-    let (medium, index) = (view.medium(), &view.inner().roots);
+    let (medium, index) = (view.medium(), &view.inner().locks.roots);
     index.consistent(medium, || {
         let mut names = Vec::new();
         for place in 0..MAX_ROOTS {

@@ -236,16 +236,18 @@ impl<'c, M: Medium> Commit<'c, M> {
         let (inner, medium) = (self.inner, self.medium());
         let places = self.changes.roots.iter();
         let roots: Vec<Storing> = places
-            .map(|place| inner.roots.begin(medium, place))
+            .map(|place| inner.locks.roots.begin(medium, place))
             .collect();
         store_in_place(inner, self.changes);
-        roots.iter().for_each(|root| inner.roots.end(medium, root));
+        roots
+            .iter()
+            .for_each(|root| inner.locks.roots.end(medium, root));
         inner.redo.applied(medium, &self.done);
     }
 
     /// R3: the locks may go after the last in-place store, before the homes are written back.
     pub(super) fn unlock(&mut self) {
-        self.changes.locks.end(self.inner);
+        self.changes.locks.end(&self.inner.locks);
     }
 
     /// R5: an applied entry counts until its homes are durable: the places noted from here on are written back before
@@ -351,7 +353,7 @@ impl Changes {
     }
 
     fn finish<M: Medium>(&mut self, inner: &Inner<M>) {
-        self.locks.release(inner);
+        self.locks.release(&inner.locks);
         self.writes.clear();
         self.allocated.clear();
         self.freed.clear();

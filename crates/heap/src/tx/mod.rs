@@ -33,7 +33,7 @@ use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES};
 use crate::alloc::{LOGGED_OBJECT_BYTES, Slot};
 use crate::error::Error;
 use crate::inner::Inner;
-use crate::locks::{Mode, ReadLock};
+use crate::locks::{LockSet, Locks, Mode, ReadLock};
 use crate::object::{Obj, requested_bytes};
 use crate::operation::Access;
 use crate::operation::State;
@@ -115,10 +115,7 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
     }
 
     fn lock_shared(self, id: u64) -> Result<ReadLock<'t, M>, Error> {
-        self.state()
-            .changes
-            .locks
-            .take(&self.access.core.inner, id, Mode::Read)?;
+        self.locking(|held, medium, locks| held.take(medium, locks, id, Mode::Read))?;
         Ok(ReadLock::held_by_transaction())
     }
 
@@ -137,13 +134,11 @@ impl<'t, M: Medium> View<'t> for Tx<'t, M> {
 
     #[inline]
     fn hold_root(self, place: usize) -> Result<(), Error> {
-        let inner = &self.access.core.inner;
-        self.state().changes.locks.hold_root(inner, place)
+        self.locking(|held, medium, locks| held.hold_root(medium, locks, place))
     }
 
     fn hold_names(self) -> Result<bool, Error> {
-        let inner = &self.access.core.inner;
-        self.state().changes.locks.hold_names(inner)
+        self.locking(LockSet::hold_names)
     }
 }
 
@@ -155,6 +150,14 @@ impl<'t, M: Medium> Tx<'t, M> {
 
     fn state(&self) -> RefMut<'t, State> {
         self.access.core.state.borrow_mut()
+    }
+
+    /// Does something with the locks that the transaction holds.
+    #[inline]
+    fn locking<R>(self, body: impl FnOnce(&mut LockSet, &M, &Locks<M>) -> R) -> R {
+        let inner = self.inner();
+        let held = &mut self.state().changes.locks;
+        body(held, &inner.medium, &inner.locks)
     }
 
     /// Copies the transaction's stores to a line over the bytes loaded from `at`.
@@ -217,23 +220,18 @@ impl<'t, M: Medium> Tx<'t, M> {
     ///
     /// Errors: [`Error::Conflict`] if waiting could deadlock; return it, and the transaction is run again.
     pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
-        self.state()
-            .changes
-            .locks
-            .take(&self.access.core.inner, id, Mode::Write)
+        self.locking(|held, medium, locks| held.take(medium, locks, id, Mode::Write))
     }
 
     /// Takes the root table, to change it.
     pub(crate) fn lock_roots(self) -> Result<(), Error> {
-        let inner = &self.access.core.inner;
-        self.state().changes.locks.take_roots(inner, Mode::Write)
+        self.locking(|held, medium, locks| held.take_roots(medium, locks, Mode::Write))
     }
 
     /// Notes a store to a place of the root table, whose lock is held.
     pub(crate) fn change_root(self, place: usize) -> Result<(), Error> {
-        let changes = &mut self.state().changes;
-        changes.locks.claim_root(&self.access.core.inner, place)?;
-        changes.roots.insert(place);
+        self.locking(|held, medium, locks| held.claim_root(medium, locks, place))?;
+        self.state().changes.roots.insert(place);
         Ok(())
     }
 
@@ -246,7 +244,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     ///
     /// Errors: the pool is full; the type is stored with another layout or version.
     pub fn alloc<T: Stored>(self, value: T) -> Result<Obj<'t, T, Self>, Error> {
-        let type_id = self.access.core.inner.type_id::<T>()?;
+        let type_id = self.inner().types.type_id::<T, _>(self.medium())?;
         self.alloc_as(type_id, &value)
     }
 
@@ -262,7 +260,7 @@ impl<'t, M: Medium> Tx<'t, M> {
             bytes >= u64::from(end_of_references),
             "a reference that is not stored"
         );
-        let type_id = self.access.core.inner.type_id::<T>()?;
+        let type_id = self.inner().types.type_id::<T, _>(self.medium())?;
         let size = u64::from(T::DESCRIPTOR.size);
         self.alloc_stored(type_id, size, bytes.min(size), |body| {
             value.encode(&mut Body(body));
@@ -298,7 +296,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     ///
     /// Errors: the pool is full, the object too large; `T` is stored with another layout or version.
     pub fn alloc_refs<T: Target>(self, len: usize) -> Result<Obj<'t, Refs<T>, Self>, Error> {
-        let type_id = self.access.core.inner.type_id::<Refs<T>>()?;
+        let type_id = self.inner().types.type_id::<Refs<T>, _>(self.medium())?;
         let bytes = (len as u64).saturating_add(1).saturating_mul(8);
         self.alloc_filled(type_id, bytes, |body| body[0] = len as u64)
     }

@@ -242,10 +242,10 @@ impl<'t, M: Medium> RawTx<'t, M> {
     ///
     /// Errors: [`Error::Conflict`] if waiting could deadlock; end the transaction, then try again.
     pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
-        self.open()
-            .borrow_mut()
-            .locks
-            .take(self.inner(), id, Mode::Write)
+        let inner = self.inner();
+        let mut open = self.open().borrow_mut();
+        open.locks
+            .take(&inner.medium, &inner.locks, id, Mode::Write)
     }
 
     /// Makes the object whose body is at `body` the root `name`, or removes the root.
@@ -257,8 +257,10 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
     /// Takes the root table, to change it.
     pub(crate) fn lock_roots(self) -> Result<(), Error> {
+        let inner = self.inner();
         let mut open = self.open().borrow_mut();
-        open.locks.take_roots(self.inner(), Mode::Write)
+        open.locks
+            .take_roots(&inner.medium, &inner.locks, Mode::Write)
     }
 
     /// Notes a store to a place of the root table, whose lock is held: other threads wait for the final content.
@@ -266,7 +268,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         let inner = self.inner();
         let mut open = self.open().borrow_mut();
         if !open.own_roots().has(place) {
-            let storing = inner.roots.begin(&inner.medium, place);
+            let storing = inner.locks.roots.begin(&inner.medium, place);
             open.roots.push(storing);
         }
     }
@@ -320,7 +322,7 @@ impl<'t, M: Medium> RawTx<'t, M> {
         if !inner.medium.is_ours() {
             // A forked child restores nothing: the log and the objects that it names are its parent's.
             let mut open = self.open().borrow_mut();
-            open.locks.release(inner);
+            open.locks.release(&inner.locks);
             return open.clear();
         }
         let open = self.open().borrow();
@@ -343,10 +345,10 @@ impl<'t, M: Medium> RawTx<'t, M> {
         let inner = self.inner();
         let mut open = self.open().borrow_mut();
         for root in core::mem::take(&mut open.roots) {
-            inner.roots.end(&inner.medium, &root);
+            inner.locks.roots.end(&inner.medium, &root);
         }
         // No one runs it again.
-        open.locks.end(inner);
+        open.locks.end(&inner.locks);
         open.log.give_space_back(inner);
         open.clear();
     }

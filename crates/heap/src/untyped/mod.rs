@@ -93,7 +93,8 @@ impl<M: Medium> Pool<M> {
     pub fn register_described(&self, descriptor: &'static TypeDescriptor) -> Result<Layout, Error> {
         self.inner.check_process()?;
         check_described(descriptor)?;
-        let id = self.inner.described_type_id(descriptor)?;
+        let inner = &*self.inner;
+        let id = inner.types.described_type_id(&inner.medium, descriptor)?;
         self.layout(id).ok_or(Error::Damaged {
             what: "the type registry",
             at: firn_format::geometry::REGISTRY.0,
@@ -114,7 +115,7 @@ impl<M: Medium> Pool<M> {
             return Err(Error::WrongKind { what, needs });
         }
         self.inner.check_process()?;
-        self.inner.pairs_type_id(name)
+        self.inner.types.pairs_type_id(&self.inner.medium, name)
     }
 
     /// The registry's description of a type; `None` for a number that is not registered.
