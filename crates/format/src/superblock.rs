@@ -64,6 +64,8 @@ pub enum StoredDomain {
     Eadr = 2,
     /// Stores survive the process, not the machine.
     Process = 3,
+    /// Stores are durable once the log beside the pool holds them.
+    Logged = 4,
 }
 
 /// The content of a superblock.
@@ -177,6 +179,7 @@ impl Superblock {
                 1 => StoredDomain::Adr,
                 2 => StoredDomain::Eadr,
                 3 => StoredDomain::Process,
+                4 => StoredDomain::Logged,
                 _ => return None,
             },
             state: match r.u8()? {

@@ -34,7 +34,7 @@ impl<M: Medium> Inner<M> {
         if !self.writable || self.closed.load(Ordering::Acquire) {
             return Ok(());
         }
-        self.check_process()?;
+        self.check_usable()?;
         let _only = self.without_collector()?;
         let closed = self.stopped(|| {
             let mut lanes = self.lanes.lock(&self.medium);
@@ -84,7 +84,7 @@ impl<M: Medium> Inner<M> {
         if !self.writable {
             return Err(Error::ReadOnly);
         }
-        self.check_process()?;
+        self.check_usable()?;
         // A run of a few pages without objects could hold the blocks of a whole piece of the device.
         for chunk in data_chunks(self.medium.len()) {
             for run in self.allocator.runs_of(&self.medium, chunk)? {
@@ -171,9 +171,9 @@ impl<M: Medium> Inner<M> {
             discarded.runs += 1;
             discarded.bytes += run.bytes();
         }
-        // The death of the process does not undo the holes.
+        // The death of the process does not undo the holes, and a log keeps them in order with later stores.
         if discarded.runs > 0
-            && self.medium.domain() != Domain::Process
+            && matches!(self.medium.domain(), Domain::Adr | Domain::Eadr)
             && let Err(error) = self.medium.sync()
         {
             discarded.outcome = Err(error.into());

@@ -48,6 +48,14 @@ pub enum OpenError {
         /// The medium's name.
         pool: String,
     },
+    /// The pool was not closed, and part of it is in the log beside it.
+    #[error(
+        "{pool}: was not closed, and its newest content is in its log; open it as a durable pool, with the log beside it"
+    )]
+    NeedsLog {
+        /// The medium's name.
+        pool: String,
+    },
     /// The pool was not closed and the medium allows no recovery.
     #[error("{pool}: was not closed, and recovery has to write; open it for writing once")]
     NeedsRecovery {
@@ -312,18 +320,23 @@ impl Error {
     }
 }
 
-/// Errors: the caller is a forked child of the process that opened the pool on this medium.
+/// Errors: the caller is a forked child of the process that opened the pool on this medium; the medium's device has
+/// failed.
 #[inline(always)]
-pub(crate) fn check_process<M: Medium>(medium: &M) -> Result<(), Error> {
-    match medium.is_ours() {
+pub(crate) fn check_usable<M: Medium>(medium: &M) -> Result<(), Error> {
+    match medium.is_usable() {
         true => Ok(()),
-        false => Err(forked(medium)),
+        false => Err(unusable(medium)),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn forked<M: Medium>(medium: &M) -> Error {
-    let pool = medium.name();
-    Error::Forked { pool }
+fn unusable<M: Medium>(medium: &M) -> Error {
+    match medium.failure() {
+        Some(failed) if medium.is_ours() => Error::Medium(failed),
+        _ => Error::Forked {
+            pool: medium.name(),
+        },
+    }
 }

@@ -2,7 +2,7 @@
 
 use firn_format::header::HEADER_BYTES;
 use firn_format::superblock::LogKind;
-use firn_media::{Medium, MediumExt};
+use firn_media::{Medium, MediumExt, Ticket};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::locate;
@@ -76,9 +76,10 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
     /// entries that name the field must be retired first.
     ///
     /// Errors: the pool is read only; there is no such object, in a damaged pool.
-    /// Crash: after the return neither the crash nor recovery undoes the value.
+    /// Crash: once the ticket is durable neither the crash nor recovery undoes the value. It is on return, except on
+    /// media that gather commits: wait for it there when the operation is over ([`firn_media::Memory::wait_durable`]).
     /// Concurrency: waits for commits in flight, which wait for no one.
-    pub fn persist<F: Plain>(self, field: Field<T, F>) -> Result<(), Error> {
+    pub fn persist<F: Plain>(self, field: Field<T, F>) -> Result<Ticket, Error> {
         let at = self.word_of(field)?;
         let inner = self.view().inner();
         let medium = &inner.medium;
@@ -97,8 +98,7 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
             // R13: recovery would otherwise store the values of entries below the bound again.
             inner.redo.retire_below(medium, &mut Ring::default(), bound);
         }
-        medium.wait_durable(medium.commit());
-        Ok(())
+        Ok(medium.commit())
     }
 
     /// Rule 9: before a change without a log, the copy of a moved object is made durable, then counts.
@@ -132,7 +132,7 @@ impl<'g, T, M: Medium> Obj<'g, T, Reading<'g, M>> {
         if !self.view().inner().writable {
             return Err(Error::ReadOnly);
         }
-        self.view().inner().check_process()?;
+        self.view().inner().check_usable()?;
         let slot = locate(self.view().medium(), self.address())?;
         let offset = HEADER_BYTES + u64::from(field.offset());
         if offset + WORD_BYTES > slot.bytes {

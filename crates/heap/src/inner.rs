@@ -14,7 +14,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES};
 
 use crate::alloc::{Allocator, Limits, Tables};
 use crate::collector::Collector;
-use crate::error::{Error, OpenError, check_process};
+use crate::error::{Error, OpenError, check_usable};
 use crate::handles::HandleTable;
 use crate::locks::Locks;
 use crate::options::{PoolOptions, limits_of};
@@ -185,8 +185,8 @@ impl<M: Medium> Inner<M> {
 
     /// Errors: the caller is a forked child of the process that opened the pool.
     #[inline(always)]
-    pub(crate) fn check_process(&self) -> Result<(), Error> {
-        check_process(&self.medium)
+    pub(crate) fn check_usable(&self) -> Result<(), Error> {
+        check_usable(&self.medium)
     }
 
     /// Runs `change` while no operation is open.
@@ -210,7 +210,7 @@ impl<M: Medium> Inner<M> {
         stops: &mut Stops,
         change: impl FnOnce() -> R,
     ) -> Result<R, Error> {
-        self.check_process()?;
+        self.check_usable()?;
         let stopped = self.safepoint.stop(&self.medium, limit_ns, stops, change);
         stopped.ok_or(Error::Busy {
             waited_ms: limit_ns / 1_000_000,

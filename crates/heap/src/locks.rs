@@ -14,7 +14,7 @@
 
 use firn_media::{Medium, RwLockTable};
 
-use crate::error::{Error, check_process};
+use crate::error::{Error, check_usable};
 use crate::roots::{self, RootIndex};
 
 /// Pauses for which a transaction that holds locks waits for another. Guards know no order of
@@ -121,7 +121,7 @@ impl LockSet {
         if let Some(place) = self.held.iter().position(|(i, _)| *i == index) {
             return self.retake(locks, place, mode);
         }
-        check_process(medium)?;
+        check_usable(medium)?;
         let is_eager = mode == Mode::Read && self.eager[index / 64] >> (index % 64) & 1 != 0;
         let mode = if is_eager { Mode::Write } else { mode };
         let first = self.held.is_empty();

@@ -126,7 +126,7 @@ impl<M: Medium> Pool<M> {
         convert: &mut Convert<'_, M>,
     ) -> Result<u64, Error> {
         let inner = &*self.inner;
-        inner.check_process()?;
+        inner.check_usable()?;
         if !inner.writable {
             return Err(Error::ReadOnly);
         }

@@ -155,7 +155,7 @@ impl<M: Medium> Pool<M> {
     /// Concurrency: stops no one. Transactions that commit meanwhile may be included in part.
     pub fn occupancy(&self) -> Result<Occupancy, Error> {
         let inner = &*self.inner;
-        inner.check_process()?;
+        inner.check_usable()?;
         let (exact, knows) = (inner.exact.load(Ordering::Acquire), inner.knows_slots());
         let use_of = |frame| knows.then(|| inner.use_of(frame));
         Ok(Occupancy::gather(

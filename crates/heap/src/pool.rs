@@ -335,7 +335,7 @@ impl<M: Medium> Pool<M> {
     /// Errors: one of them is stored with another layout or in another version; the registry is full. Durable on
     /// return; a crash midway leaves all of them registered or none.
     pub fn register<T: Stored>(&self) -> Result<(), Error> {
-        self.inner.check_process()?;
+        self.inner.check_usable()?;
         let inner = &*self.inner;
         inner.types.type_id::<T, _>(&inner.medium).map(|_| ())
     }

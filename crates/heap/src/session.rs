@@ -29,7 +29,7 @@ pub struct Session<M: Medium> {
 impl<M: Medium> Session<M> {
     /// Errors: every lane is in use; a migration is under way, or is unfinished.
     pub(crate) fn open(inner: &Arc<Inner<M>>) -> Result<Self, Error> {
-        inner.check_process()?;
+        inner.check_usable()?;
         // Checked with the lanes locked: a migration takes them all away under this lock before it begins.
         let taken = {
             let mut lanes = inner.lanes.lock(&inner.medium);
@@ -112,10 +112,10 @@ impl<M: Medium> Session<M> {
         E: From<Error> + TransactionError,
         F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
     {
-        self.transaction_deferred(body).map(|(result, ticket)| {
-            self.core.inner.medium.wait_durable(ticket);
-            result
-        })
+        let (result, ticket) = self.transaction_deferred(body)?;
+        let durable = self.core.inner.medium.wait_durable(ticket);
+        durable.map_err(|failed| Error::from(failed).into())?;
+        Ok(result)
     }
 
     /// Like [`Session::transaction`], but on media that group commits it returns before the commit is durable; the

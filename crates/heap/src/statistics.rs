@@ -209,6 +209,7 @@ fn domain_name(superblock: &Superblock) -> &'static str {
         StoredDomain::Adr => "adr",
         StoredDomain::Eadr => "eadr",
         StoredDomain::Process => "process",
+        StoredDomain::Logged => "logged",
     }
 }
 

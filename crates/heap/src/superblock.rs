@@ -19,6 +19,7 @@ pub(crate) fn stored_domain(domain: Domain) -> StoredDomain {
         Domain::Adr => StoredDomain::Adr,
         Domain::Eadr => StoredDomain::Eadr,
         Domain::Process => StoredDomain::Process,
+        Domain::Logged => StoredDomain::Logged,
     }
 }
 
@@ -74,6 +75,12 @@ pub(crate) fn sound_superblock<M: Medium>(
         && superblock.boot_id != medium.boot_id();
     if died {
         return Err(OpenError::MachineDied { pool: pool() });
+    }
+    let needs_log = superblock.state == OpenState::Open
+        && superblock.domain == StoredDomain::Logged
+        && medium.domain() != Domain::Logged;
+    if needs_log && !torn {
+        return Err(OpenError::NeedsLog { pool: pool() });
     }
     let format = |source| OpenError::Format {
         pool: pool(),

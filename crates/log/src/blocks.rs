@@ -31,6 +31,15 @@ impl Blocks {
         &mut self.0[last].0
     }
 
+    /// The first one's bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn first_mut(&mut self) -> &mut [u8; LEN] {
+        &mut self.0[0].0
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

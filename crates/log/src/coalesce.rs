@@ -55,9 +55,12 @@ pub fn coalesce(records: impl Iterator<Item = Record>) -> Home {
         for &index in of_line.iter().filter(|&&index| index as usize >= from) {
             let newer = &lines[index as usize];
             mask |= newer.mask;
-            for (word, &content) in words.iter_mut().zip(&newer.words).enumerate().filter_map(
-                |(number, pair)| (newer.mask >> number & 1 != 0).then_some(pair),
-            ) {
+            for (word, &content) in words
+                .iter_mut()
+                .zip(&newer.words)
+                .enumerate()
+                .filter_map(|(number, pair)| (newer.mask >> number & 1 != 0).then_some(pair))
+            {
                 *word = content;
             }
         }
@@ -130,7 +133,10 @@ impl Zeros {
 
     /// The number of lines before the newest discarding of a line.
     fn newest_over(&self, line: u64) -> usize {
-        let over = self.events.iter().filter(|(range, _)| range.contains(&line));
+        let over = self
+            .events
+            .iter()
+            .filter(|(range, _)| range.contains(&line));
         over.map(|&(_, before)| before).max().unwrap_or(0)
     }
 }

@@ -35,6 +35,7 @@ pub struct Log {
     next_block: u64,
     /// Number of the block before which all are durable.
     durable_block: u64,
+    /// Whether a write is in flight, or the file grows.
     in_flight: bool,
     /// Writes that are durable and not home, in order.
     held: VecDeque<Held>,
@@ -53,7 +54,7 @@ struct Held {
 /// What is to be done next so that staged records become durable.
 #[derive(Debug)]
 pub enum Next {
-    /// Nothing is staged, or a write is in flight.
+    /// Nothing is staged, or what was asked for last is not done.
     Nothing,
     /// The file needs more slots: write zeros there, sync, and say [`Log::grown`], or [`Log::stay`] where there is no
     /// space.
@@ -152,6 +153,7 @@ impl Log {
         if wanted > room
             && let Some(growth) = self.segments.growth(wanted - room)
         {
+            self.in_flight = true;
             return Next::Grow(growth);
         }
         let (bytes, records) = self.that_fit(room as usize * PAYLOAD_BYTES);
@@ -166,11 +168,13 @@ impl Log {
 
     /// Slots were written and are durable.
     pub fn grown(&mut self, growth: &Growth) {
+        self.in_flight = false;
         self.segments.grown(growth);
     }
 
     /// There is no space for more slots: the log stays as long as it is.
     pub fn stay(&mut self) {
+        self.in_flight = false;
         self.segments.stay();
     }
 
@@ -268,7 +272,10 @@ impl Round {
 
     /// Bytes of the log's records that the round takes home.
     pub fn record_bytes(&self) -> u64 {
-        self.writes.iter().map(|write| write.records.len() as u64).sum()
+        self.writes
+            .iter()
+            .map(|write| write.records.len() as u64)
+            .sum()
     }
 }
 

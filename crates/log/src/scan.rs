@@ -141,12 +141,7 @@ impl Slots {
     }
 
     /// Number of a block before which all were durable, as the blocks of the file say.
-    fn durable(
-        &self,
-        file: &mut impl ReadLog,
-        head: &Head,
-        file_bytes: u64,
-    ) -> io::Result<u64> {
+    fn durable(&self, file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> io::Result<u64> {
         let (mut durable, mut at) = (head.tail, block_offset(1, 0, 0));
         let mut bytes = [0; BLOCK_BYTES as usize];
         while at + BLOCK_BYTES <= file_bytes {

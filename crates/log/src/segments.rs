@@ -13,6 +13,14 @@ pub struct Growth {
 }
 
 impl Growth {
+    /// The slots of a new log.
+    pub fn of_new(segment_blocks: u64, count: u64) -> Self {
+        Self {
+            slots: 0..count,
+            segment_blocks,
+        }
+    }
+
     /// The bytes of the log's file that are to be written.
     pub fn bytes(&self) -> Range<u64> {
         let start_of = |slot| block_offset(self.segment_blocks, slot, 0);
@@ -87,11 +95,7 @@ impl Segments {
             let slot = self.free.pop_front()?;
             self.slots.push_back(slot);
         }
-        Some(block_offset(
-            self.segment_blocks,
-            self.slots[index],
-            number,
-        ))
+        Some(block_offset(self.segment_blocks, self.slots[index], number))
     }
 
     /// Frees the slots of segments that lie before block `tail` as a whole (L7).

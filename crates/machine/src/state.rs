@@ -71,7 +71,7 @@ impl State {
             .with_mechanism(options.mechanism, &options.site());
         let computer = match options.domain {
             Domain::Eadr => computer.keeping_caches(),
-            Domain::Adr | Domain::Process => computer,
+            Domain::Adr | Domain::Process | Domain::Logged => computer,
         };
         let due = computer.wakes_at().saturating_add(1);
         Self {

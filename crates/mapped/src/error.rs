@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use firn_log::LogError;
 use firn_media::MediumError;
 use thiserror::Error;
 
@@ -91,6 +92,40 @@ pub enum MappedError {
         name: String,
         /// Bytes of the smallest window that was tried.
         bytes: u64,
+    },
+    /// The file has no sound superblock, so it is not known whether its log belongs to it.
+    #[error("{path}: is no pool, or its superblock is damaged; restore it from a copy")]
+    NoSuperblock {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// The pool was not closed, and its log is gone.
+    #[error(
+        "{path}: was not closed, and its log {log} is missing: its newest content was there; put the log back, or make a new pool of the intact objects with `firn copy --salvage`"
+    )]
+    LogMissing {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Where the log belongs.
+        log: PathBuf,
+    },
+    /// The log beside the pool is that of another pool, or of another copy of this one.
+    #[error(
+        "{path}: the log {log} is not this file's: it belongs to another pool, or to an older or newer copy; put the right log there, or move this one away if the pool was closed"
+    )]
+    ForeignLog {
+        /// The path as it was given.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
+    /// The log beside the pool cannot be read.
+    #[error("{path}: {source}; restore the pool and its log from a copy")]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong.
+        source: LogError,
     },
     /// There was no space for the new pool; no file was left behind.
     #[error(transparent)]

@@ -66,7 +66,7 @@ impl Flush {
         match domain {
             Domain::Adr => Self::Lines(FlushInstruction::detect()),
             Domain::Eadr => Self::FenceOnly,
-            Domain::Process => Self::Nothing,
+            Domain::Process | Domain::Logged => Self::Nothing,
         }
     }
 

@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::path::Path;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use firn_media::{Domain, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, round_up};
@@ -16,7 +16,7 @@ use crate::place::PLACE_ALIGNMENT;
 use crate::process::{Process, SharedFile};
 use crate::space::SpaceState;
 use crate::system::{Randomness, boot_id};
-use crate::window::{FileMapping, Window};
+use crate::window::{FileMapping, Stores, Window};
 use crate::{Backing, FileSystems, FlushInstruction, HugePages, MappedError, MappedOptions};
 
 /// Real memory: a file mapped into a reserved window, or anonymous memory.
@@ -56,7 +56,9 @@ pub struct Mapped {
     pub(crate) _shared: Option<SharedFile>,
     // Unmapped before the file is closed: both hold the lock.
     pub(crate) window: Window,
-    pub(crate) file: Option<PoolFile>,
+    pub(crate) file: Option<Arc<PoolFile>>,
+    /// Where stores go that are made to the file's pages.
+    pub(crate) stores: Stores,
     /// The file of which this is a copy in memory.
     pub(crate) original: Option<PoolFile>,
 }
@@ -82,7 +84,7 @@ impl Mapped {
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
         let file = PoolFile::create(path.as_ref())?;
-        Self::fill_new(file, initial_len, options)
+        Self::fill_new(file, initial_len, Stores::Shared, options)
     }
 
     /// Like [`Mapped::create`], but replaces the file `path`, of any length, which must hold nothing but zeros.
@@ -95,7 +97,7 @@ impl Mapped {
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
         let file = PoolFile::create_over(path.as_ref())?;
-        Self::fill_new(file, initial_len, options)
+        Self::fill_new(file, initial_len, Stores::Shared, options)
     }
 
     /// Opens the pool in `path` for loads and stores, for this medium alone.
@@ -212,11 +214,32 @@ impl Mapped {
         self.window.protect(start..end, accessible).is_ok()
     }
 
+    /// A new file, as [`Mapped::create`] makes it, whose pages are mapped privately: no store reaches it.
+    pub(crate) fn create_privately(
+        file: PoolFile,
+        initial_len: u64,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        Self::fill_new(file, initial_len, Stores::Private, options)
+    }
+
+    /// The pool in `file`, which is open for stores, its pages mapped privately: no store reaches it.
+    pub(crate) fn open_privately(
+        file: PoolFile,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        let access = Access::ReadWrite;
+        let (len, backing) = (file.pool_len(access)?, file.backing()?);
+        let file = Some((file, Stores::Private));
+        Self::assemble(file, access, len, len, backing, options)
+    }
+
     fn open_as(path: &Path, access: Access, options: &MappedOptions) -> Result<Self, MappedError> {
         let file = PoolFile::open(path, access)?;
         let len = file.pool_len(access)?;
         let backing = file.backing()?;
-        let medium = Self::assemble(Some(file), access, len, len, backing, options)?;
+        let file = Some((file, Stores::Shared));
+        let medium = Self::assemble(file, access, len, len, backing, options)?;
         if access.writable() {
             medium.check_promise()?;
             medium.complete_pieces()?;
@@ -244,6 +267,7 @@ impl Mapped {
     fn fill_new(
         file: PoolFile,
         initial_len: u64,
+        stores: Stores,
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
         let len = whole_frames(initial_len, &file.name())?.max(FRAME_BYTES);
@@ -251,7 +275,8 @@ impl Mapped {
         if let Some(mode) = options.mode {
             file.set_mode(mode)?;
         }
-        let medium = Self::assemble(Some(file), Access::ReadWrite, 0, len, backing, options)?;
+        let file = Some((file, stores));
+        let medium = Self::assemble(file, Access::ReadWrite, 0, len, backing, options)?;
         medium.check_promise()?;
         medium.reserve(VirtAddr(0), len)?;
         Ok(medium)
@@ -259,13 +284,16 @@ impl Mapped {
 
     /// Builds the medium with its first `len` bytes mapped, in a window that has room for `expected_len`.
     fn assemble(
-        file: Option<PoolFile>,
+        file: Option<(PoolFile, Stores)>,
         access: Access,
         len: u64,
         expected_len: u64,
         mut backing: Backing,
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
+        let (file, stores) = file.map_or((None, Stores::Private), |(file, stores)| {
+            (Some(file), stores)
+        });
         let name = display_name(file.as_ref());
         let error = |doing, source| MappedError::io(&name, doing, source);
         let boot_id = boot_id().map_err(|e| error("reading the kernel's boot id", e))?;
@@ -273,7 +301,7 @@ impl Mapped {
         let window = reserve_window(&name, expected_len, options)?;
         let writable = access.writable();
         if let Some(file) = &file {
-            if map_front(&window, file, len, writable)
+            if map_front(&window, file, len, (writable, stores))
                 .map_err(|e| error("mapping the file", e.into()))?
             {
                 backing = Backing::Dax;
@@ -291,7 +319,7 @@ impl Mapped {
         let process = Process::this().map_err(|e| error("keeping a page from children", e))?;
         let shared = file.as_ref().map(|file| {
             let base = window.base().as_ptr();
-            SharedFile::new(base, window.bytes(), &file.file, writable)
+            SharedFile::new(base, window.bytes(), &file.file, (writable, stores))
         });
         Ok(Self {
             base: window.base(),
@@ -311,7 +339,8 @@ impl Mapped {
             claim: OnceLock::new(),
             _shared: shared,
             window,
-            file,
+            file: file.map(Arc::new),
+            stores,
             original: None,
         })
     }
@@ -325,7 +354,7 @@ impl Mapped {
 
     /// The medium's name in errors.
     pub(crate) fn display_name(&self) -> String {
-        display_name(self.file.as_ref().or(self.original.as_ref()))
+        display_name(self.file.as_deref().or(self.original.as_ref()))
     }
 }
 
@@ -379,18 +408,20 @@ fn map_front(
     window: &Window,
     file: &PoolFile,
     len: u64,
-    writable: bool,
+    (writable, stores): (bool, Stores),
 ) -> Result<bool, rustix::io::Errno> {
+    let private = stores == Stores::Private;
     let mapping = |dax| FileMapping {
         writable,
         dax,
-        private: false,
+        private,
     };
     // An empty file cannot be mapped, but its first frame can; it stays unused.
     let front = 0..len.max(FRAME_BYTES);
-    if window
-        .map_file(front.clone(), &file.file, mapping(true))
-        .is_ok()
+    if !private
+        && window
+            .map_file(front.clone(), &file.file, mapping(true))
+            .is_ok()
     {
         return Ok(true);
     }

@@ -18,6 +18,8 @@ use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use firn_units::FRAME_BYTES;
 
+use crate::window::Stores;
+
 /// The process in which a medium was opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
@@ -92,6 +94,7 @@ struct Entry {
     bytes: u64,
     file: RawFd,
     writable: bool,
+    stores: Stores,
 }
 
 static OPEN: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -102,7 +105,12 @@ fn open() -> MutexGuard<'static, Vec<Entry>> {
 
 impl SharedFile {
     /// Registers that at most `bytes` of `file` are mapped from `base` on.
-    pub(crate) fn new(base: *mut u8, bytes: u64, file: &File, writable: bool) -> Self {
+    pub(crate) fn new(
+        base: *mut u8,
+        bytes: u64,
+        file: &File,
+        (writable, stores): (bool, Stores),
+    ) -> Self {
         static HANDLERS: Once = Once::new();
         HANDLERS.call_once(|| {
             // SAFETY: the handlers are functions of this library; the system unregisters them when it unloads the
@@ -115,6 +123,7 @@ impl SharedFile {
             bytes,
             file: file.as_raw_fd(),
             writable,
+            stores,
         });
         Self { base }
     }
@@ -182,6 +191,8 @@ impl Entry {
             // The file is reopened: the parent's lock belongs to the old descriptor and to mappings made from it.
             let new = self.opened_anew();
             let mapped = match new {
+                // The child has copies of its parent's pages already.
+                _ if self.stores == Stores::Private => start,
                 0.. => libc::mmap(start, len, protection, PRIVATE, new, 0),
                 _ => libc::MAP_FAILED,
             };

@@ -22,7 +22,7 @@ use crate::extents::{self, Blocks};
 use crate::file::{PoolFile, retry};
 use crate::holes::Holes;
 use crate::mapped::asked_of;
-use crate::window::FileMapping;
+use crate::window::{FileMapping, Stores};
 use crate::{Backing, HugePages, Mapped, calls, huge};
 
 /// The state that the mutex around changes of space protects.
@@ -339,12 +339,12 @@ impl Mapped {
         FileMapping {
             writable: self.writable,
             dax: self.backing == Backing::Dax,
-            private: false,
+            private: self.stores == Stores::Private,
         }
     }
 
     /// Allocates the range's blocks. A failure leaves the file's length and content as they were.
-    fn allocate_blocks(
+    pub(crate) fn allocate_blocks(
         &self,
         space: &mut SpaceState,
         file: &PoolFile,
@@ -417,7 +417,7 @@ fn fill_holes(
     Ok(())
 }
 
-fn punch(file: &File, range: &Range<u64>) -> Result<(), Errno> {
+pub(crate) fn punch(file: &File, range: &Range<u64>) -> Result<(), Errno> {
     let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     retry(|| fallocate(file, punch, range.start, range.end - range.start))
 }

@@ -22,6 +22,15 @@ use crate::{HugePages, Placement};
 /// Readable zeros behind the window, needed because a place adds a `u32` to an address in it.
 const GUARD_BYTES: u64 = 1 << 32;
 
+/// Where stores to a file's pages go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stores {
+    /// To the file.
+    Shared,
+    /// To memory of this process (`MAP_PRIVATE`).
+    Private,
+}
+
 /// How a file is mapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileMapping {

@@ -14,13 +14,16 @@ pub enum Domain {
     /// The page cache of the operating system: the death of the process loses no store; a power failure may keep any
     /// mixture of old and new pages. [`crate::Space::sync`] makes all earlier stores durable.
     Process,
+    /// A log on a disk: what was written back and fenced has its place in the log, and survives whatever comes later. A
+    /// crash keeps a prefix of the log, with everything whose ticket was waited for.
+    Logged,
 }
 
 impl Domain {
-    /// Whether write-backs and fences are needed for durability.
+    /// Whether a store needs a write-back and a fence to survive.
     #[inline(always)]
     pub const fn needs_flush(self) -> bool {
-        matches!(self, Domain::Adr)
+        matches!(self, Domain::Adr | Domain::Logged)
     }
 
     /// The name as the command line and the statistics print it.
@@ -29,6 +32,7 @@ impl Domain {
             Domain::Adr => "adr",
             Domain::Eadr => "eadr",
             Domain::Process => "process",
+            Domain::Logged => "logged",
         }
     }
 }

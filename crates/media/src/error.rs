@@ -50,6 +50,18 @@ pub enum MediumError {
         /// The name of the open copy.
         other: String,
     },
+    /// A write to the device failed, now or before. Memory holds changes that will never be durable.
+    #[error(
+        "{medium}: {doing} failed ({source}), so nothing more becomes durable; close the pool and open it again, and it has everything that was acknowledged"
+    )]
+    Failed {
+        /// The medium's name.
+        medium: String,
+        /// The operation that failed.
+        doing: &'static str,
+        /// The system's error.
+        source: std::sync::Arc<std::io::Error>,
+    },
     /// The operating system refused.
     #[error("{medium}: {doing} failed: {source}")]
     Io {

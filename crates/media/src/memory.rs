@@ -2,7 +2,7 @@
 
 use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
-use crate::{Domain, Place};
+use crate::{Domain, MediumError, Place};
 
 /// A commit's position in the order in which commits become durable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
@@ -155,7 +155,12 @@ pub trait Memory {
     /// Waits until `ticket` is durable. A commit followed by this is 'durable at return'.
     ///
     /// A medium that makes each commit durable at once, as this default expects, has nothing to wait for.
-    fn wait_durable(&self, ticket: Ticket) {
+    ///
+    /// Concurrency: the caller holds no lock and is in no operation that others wait for: this may wait for a disk.
+    ///
+    /// Errors: the device failed, now or before. Memory then holds commits that will never be durable.
+    fn wait_durable(&self, ticket: Ticket) -> Result<(), MediumError> {
         debug_assert!(self.durable() >= ticket, "{ticket:?} is not durable yet");
+        Ok(())
     }
 }

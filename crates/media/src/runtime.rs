@@ -82,4 +82,16 @@ pub trait Runtime {
     fn is_ours(&self) -> bool {
         true
     }
+
+    /// Whether operations on the pool may begin: the medium is this process's, and its device has not failed. Costs as
+    /// much as [`Runtime::is_ours`].
+    #[inline(always)]
+    fn is_usable(&self) -> bool {
+        self.is_ours()
+    }
+
+    /// Why no operation may begin, unless it is for want of [`Runtime::is_ours`].
+    fn failure(&self) -> Option<MediumError> {
+        None
+    }
 }

@@ -23,7 +23,11 @@ const PRODUCTION: &[(&str, &[&str])] = &[
         ],
     ),
     ("firn-hardware", &["firn-units"]),
-    ("firn-mapped", &["firn-media", "firn-units"]),
+    ("firn-log", &["firn-format", "firn-units"]),
+    (
+        "firn-mapped",
+        &["firn-log", "firn-media", "firn-format", "firn-units"],
+    ),
     ("firn-fibers", &[]),
     (
         "firn-crash",

@@ -19,6 +19,8 @@ pub struct Head {
     pub uuid: [u8; 16],
     /// The session whose blocks count.
     pub session: u64,
+    /// Generation of the pool's superblock when the session began: tells the log from that of an older copy.
+    pub pool_generation: u64,
     /// Blocks of a segment, one at least.
     pub segment_blocks: u32,
     /// Number of the first block that counts; a write begins with it. All before it is in the pool's file.
@@ -34,6 +36,7 @@ impl Head {
         w.u32(self.segment_blocks);
         w.u64(self.generation);
         w.bytes(&self.uuid);
+        w.u64(self.pool_generation);
         w.u64(self.session);
         w.u64(self.tail);
         w.pad_to(HEAD_BYTES - 8);
@@ -70,6 +73,7 @@ impl Head {
                 segment_blocks: r.u32().filter(|&blocks| blocks > 0)?,
                 generation: r.u64()?,
                 uuid: r.array()?,
+                pool_generation: r.u64()?,
                 session: r.u64()?,
                 tail: r.u64()?,
             })
@@ -87,6 +91,7 @@ mod tests {
         let head = Head {
             generation: 5,
             uuid: [3; 16],
+            pool_generation: 9,
             segment_blocks: 256,
             session: u64::MAX - 2,
             tail: 1 << 40,

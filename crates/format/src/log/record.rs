@@ -216,7 +216,11 @@ mod tests {
             }),
         };
         vec![
-            Record::Lines(vec![line(5, 0xff, 9), line(4, 0b101, u64::MAX / 8), line(1 << 40, 0x80, 3)]),
+            Record::Lines(vec![
+                line(5, 0xff, 9),
+                line(4, 0b101, u64::MAX / 8),
+                line(1 << 40, 0x80, 3),
+            ]),
             Record::Lines(Vec::new()),
             Record::Reserve(0..FRAME_BYTES),
             Record::Discard(FRAME_BYTES << 20..(FRAME_BYTES << 20) + 3 * FRAME_BYTES),

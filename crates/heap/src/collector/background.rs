@@ -127,7 +127,7 @@ impl<M: Medium> BackgroundCollector<M> {
     ///
     /// Errors: the error that made the collector give up, if one did; the pool works on without a collector.
     pub fn stop(mut self) -> Result<Background, Error> {
-        self.inner.check_process()?;
+        self.inner.check_usable()?;
         self.end();
         match self.shared.failed.lock(&self.inner.medium).take() {
             Some(error) => Err(error),

@@ -13,7 +13,7 @@ pub(crate) struct OnlyOne<'p, M: Medium>(pub(super) &'p Inner<M>);
 impl<'p, M: Medium> OnlyOne<'p, M> {
     /// Errors: the right is taken; the pool is closed.
     pub(crate) fn of(inner: &'p Inner<M>) -> Result<Self, Error> {
-        inner.check_process()?;
+        inner.check_usable()?;
         if inner.collector.busy.swap(true, Ordering::AcqRel) {
             return Err(Error::Collecting);
         }

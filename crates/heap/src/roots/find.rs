@@ -33,7 +33,7 @@ pub(crate) fn find<'g, T, V: View<'g>>(
     view: V,
     key: impl RootKey<T>,
 ) -> Result<Option<(usize, RefWord)>, Error> {
-    view.inner().check_process()?;
+    view.inner().check_usable()?;
     if let Some((name, hint)) = key.remembered()
         && !view.stores_roots()
     {
@@ -88,7 +88,7 @@ pub(super) fn search<'g, V: View<'g>>(
 
 /// Names of all roots.
 pub(crate) fn names<'g, V: View<'g>>(view: V) -> Result<Vec<String>, Error> {
-    view.inner().check_process()?;
+    view.inner().check_usable()?;
     while !view.hold_names()? {}
     let own = view.own_roots();
     let (medium, index) = (view.medium(), &view.inner().locks.roots);

@@ -15,7 +15,7 @@ impl<M: Medium> Inner<M> {
         ring: &mut redo::Ring,
         bytes: u64,
     ) -> Result<Slot, Error> {
-        self.check_process()?;
+        self.check_usable()?;
         self.allocator
             .take(&self.medium, cache, bytes, |which| self.homes(ring, which))
     }

@@ -35,7 +35,7 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
         if !core.inner.writable {
             return Err(Error::ReadOnly);
         }
-        core.inner.check_process()?;
+        core.inner.check_usable()?;
         if core.inner.log != LogKind::Redo {
             let (what, needs) = (
                 "a typed transaction",
@@ -79,35 +79,46 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
     /// If it is over already.
     pub fn commit_in_place(&mut self) -> Result<(), Error> {
         let ticket = self.commit_deferred()?;
-        self.access.core.inner.medium.wait_durable(ticket);
-        Ok(())
+        Ok(self.access.core.inner.medium.wait_durable(ticket)?)
     }
 
     #[inline]
     fn commit_deferred(&mut self) -> Result<Ticket, Error> {
         assert!(!self.done, "the transaction is over");
         let Access { core, cycle, .. } = &self.access;
+        let core = *core;
         let mut state = core.state.borrow_mut();
-        let ours = core.inner.check_process();
+        let ours = core.inner.check_usable();
         let commit = |()| commit::commit(&core.inner, cycle.as_deref(), core.lane, &mut state);
         let result = ours.and_then(commit);
         if result.is_err() {
             commit::roll_back(&core.inner, &mut state);
         }
-        self.done = true;
+        drop(state);
+        // Nobody waits for this operation while it waits for a disk.
+        self.leave();
         result.map(|()| core.inner.medium.commit())
+    }
+
+    /// Ends the operation.
+    #[inline]
+    fn leave(&mut self) {
+        self.done = true;
+        let core = self.access.core;
+        core.stored.clear();
+        core.newest.set(0);
+        core.leave();
     }
 }
 
 impl<M: Medium> Drop for OpenTransaction<'_, M> {
     #[inline]
     fn drop(&mut self) {
-        let core = self.access.core;
-        if !self.done {
-            commit::roll_back(&core.inner, &mut core.state.borrow_mut());
+        if self.done {
+            return;
         }
-        core.stored.clear();
-        core.newest.set(0);
-        core.leave();
+        let core = self.access.core;
+        commit::roll_back(&core.inner, &mut core.state.borrow_mut());
+        self.leave();
     }
 }

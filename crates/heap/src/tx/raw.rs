@@ -374,7 +374,7 @@ impl<'s, M: Medium> OpenRawTx<'s, M> {
     pub fn commit(mut self) -> Result<RawGuard<'s, M>, Error> {
         let tx = self.tx();
         let inner = tx.inner();
-        inner.check_process()?;
+        inner.check_usable()?;
         let mut state = tx.guard.access.core.state.borrow_mut();
         let count_allocated = |state: &mut State, sign| {
             let open = tx.open().borrow();

@@ -117,7 +117,7 @@ impl<'s, M: Medium> RawGuard<'s, M> {
     /// Errors: the lane's log is damaged; the operation has ended then.
     pub fn begin(self) -> Result<OpenRawTx<'s, M>, Error> {
         let core = self.access.core;
-        core.inner.check_process()?;
+        core.inner.check_usable()?;
         let mut open = core.open.borrow_mut();
         open.log.begin(&core.inner.medium, core.lane)?;
         Ok(OpenRawTx { guard: Some(self) })
@@ -162,7 +162,7 @@ impl<M: Medium> Session<M> {
         if !inner.writable {
             return Err(Error::ReadOnly);
         }
-        inner.check_process()?;
+        inner.check_usable()?;
         if inner.log != LogKind::Undo {
             let (what, needs) = (
                 "an undo transaction",

@@ -8,7 +8,7 @@ mod described;
 
 use firn_format::header::TypeId;
 use firn_format::reference::RefWord;
-use firn_media::{Medium, Memory};
+use firn_media::{Medium, Memory, Ticket};
 use firn_units::{VirtAddr, WORD_BYTES};
 
 use crate::alloc::{Slot, locate};
@@ -91,7 +91,7 @@ impl<M: Medium> Pool<M> {
     /// Errors: the description contradicts itself; stored with another layout, in another version; the
     /// registry is full.
     pub fn register_described(&self, descriptor: &'static TypeDescriptor) -> Result<Layout, Error> {
-        self.inner.check_process()?;
+        self.inner.check_usable()?;
         check_described(descriptor)?;
         let inner = &*self.inner;
         let id = inner.types.described_type_id(&inner.medium, descriptor)?;
@@ -114,7 +114,7 @@ impl<M: Medium> Pool<M> {
             );
             return Err(Error::WrongKind { what, needs });
         }
-        self.inner.check_process()?;
+        self.inner.check_usable()?;
         self.inner.types.pairs_type_id(&self.inner.medium, name)
     }
 
@@ -291,7 +291,7 @@ impl<'g, M: Medium> Obj<'g, Untyped, Reading<'g, M>> {
     /// Makes the word's current or a later value durable.
     ///
     /// Errors: as above.
-    pub fn persist_at(self, layout: &Layout, offset: u64) -> Result<(), Error> {
+    pub fn persist_at(self, layout: &Layout, offset: u64) -> Result<Ticket, Error> {
         self.persist(self.number_at(layout, offset)?)
     }
 

@@ -206,7 +206,7 @@ impl Lazy<'_, '_> {
             (Domain::Process, Failure::Kill) => Durability::AtOnce,
             (Domain::Process, Failure::Power) => Durability::BySync,
             (Domain::Eadr, _) => Durability::Stores,
-            (Domain::Adr, _) => Durability::ByFence,
+            (Domain::Adr | Domain::Logged, _) => Durability::ByFence,
         }
     }
 

@@ -1,0 +1,84 @@
+//! The thread that brings the log home.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::disk::Disk;
+use super::group::Group;
+use super::home::{HomeFile, Since};
+use crate::file::PoolFile;
+
+/// What a round needs.
+#[derive(Debug)]
+pub(super) struct Coalescer {
+    pub(super) group: Arc<Group>,
+    pub(super) file: Arc<PoolFile>,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) since: Arc<Mutex<Since>>,
+    /// One round at a time.
+    pub(super) turn: Mutex<()>,
+}
+
+impl Coalescer {
+    /// Brings home what is due, until the medium goes.
+    pub(super) fn run(&self) {
+        let mut state = self.group.lock();
+        while !state.closing && state.failed.is_none() {
+            if !(state.starved || state.log.is_half_full()) {
+                state = self.group.wait_for_round(state);
+                continue;
+            }
+            drop(state);
+            // A failure is in the group's state: the loop ends.
+            let _ = self.round();
+            state = self.group.lock();
+        }
+    }
+
+    /// Brings home all that is durable now.
+    ///
+    /// Errors: what the system says; from then on nothing becomes durable.
+    pub(super) fn round(&self) -> Result<(), super::group::Failed> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.group.lock();
+        if let Some(failed) = &state.failed {
+            return Err(failed.clone());
+        }
+        let Some(round) = state.log.begin_round() else {
+            self.group.room(&mut state);
+            return Ok(());
+        };
+        let head = state.log.head_after(&round);
+        drop(state);
+        let home_file = HomeFile {
+            file: &self.file,
+            disk: &*self.disk,
+        };
+        let steps: [(&'static str, &dyn Fn() -> io::Result<()>); 3] = [
+            ("writing the pool's file", &|| {
+                let home = round.home();
+                let since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+                home_file.give_back(&home, &since)?;
+                drop(since);
+                home_file.write(&home)
+            }),
+            // L6: what the head declares to be home is durable there before.
+            ("syncing the pool's file", &|| home_file.sync()),
+            ("writing the log's head", &|| {
+                self.group.file.write_head(&head)
+            }),
+        ];
+        let failed = steps
+            .iter()
+            .find_map(|(doing, step)| step().err().map(|source| (*doing, source)));
+        let mut state = self.group.lock();
+        if let Some((doing, source)) = failed {
+            self.group.fail(&mut state, doing, source);
+            let failed = state.failed.clone();
+            return failed.map_or(Ok(()), Err);
+        }
+        state.log.end_round(round);
+        self.group.room(&mut state);
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! The file of a log: beside the pool, read and written in whole blocks.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, head_offset};
+use firn_log::{Blocks, Growth, Write};
+use rustix::fs::{Mode, OFlags, fcntl_setfl, open, unlink};
+use rustix::io::Errno;
+
+use super::disk::{Disk, Durability, Part, write_all};
+use crate::draft::sync_directory;
+use crate::file::retry;
+
+/// What follows a pool's name in the name of its log.
+const SUFFIX: &str = ".firn-log";
+/// Blocks of one call at most; the system takes no more parts.
+const BLOCKS_AT_ONCE: usize = 1024;
+
+/// An open log.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    disk: Arc<dyn Disk>,
+    file: File,
+    pub(super) path: PathBuf,
+}
+
+impl LogFile {
+    /// What the log of a pool is called.
+    pub(super) fn path_of(pool: &Path) -> PathBuf {
+        let mut name = OsString::from(pool);
+        name.push(SUFFIX);
+        name.into()
+    }
+
+    /// Opens the log of a pool, if it has one.
+    pub(super) fn open(pool: &Path, disk: &Arc<dyn Disk>) -> io::Result<Option<Self>> {
+        let path = Self::path_of(pool);
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        match retry(|| open(&path, flags, Mode::empty())) {
+            Ok(file) => Ok(Some(Self {
+                disk: Arc::clone(disk),
+                file: file.into(),
+                path,
+            })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Makes a log with slots for `bytes` bytes, written with zeros (L8), and a head, all of it durable, the name
+    /// included. It replaces one that is left of an earlier pool.
+    pub(super) fn create(
+        pool: &Path,
+        head: &Head,
+        slots: &Growth,
+        disk: &Arc<dyn Disk>,
+    ) -> io::Result<Self> {
+        let path = Self::path_of(pool);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+        let log = Self {
+            disk: Arc::clone(disk),
+            file: retry(|| open(&path, flags, mode))?.into(),
+            path,
+        };
+        log.grow(slots)?;
+        log.write_head(head)?;
+        sync_directory(&log.path)?;
+        Ok(log)
+    }
+
+    /// Has the system write to the disk past its page cache from now on, where the file system can.
+    pub(super) fn write_directly(&self) {
+        // Where it cannot, writes go through the page cache, and are as durable.
+        let _ = fcntl_setfl(&self.file, OFlags::DIRECT);
+    }
+
+    /// Bytes of the file.
+    pub(super) fn bytes(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Whether there are zeros, or nothing, where the heads belong.
+    pub(super) fn is_blank(&self) -> io::Result<bool> {
+        let mut heads = vec![0; (HEAD_BLOCKS * BLOCK_BYTES) as usize];
+        self.read(0, &mut heads)?;
+        Ok(heads.iter().all(|&byte| byte == 0))
+    }
+
+    /// Fills `into` from byte `at` on, as far as the file goes.
+    pub(super) fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < into.len() {
+            match self.file.read_at(&mut into[done..], at + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes blocks of the log, durable on return.
+    pub(super) fn write(&self, write: &Write) -> io::Result<()> {
+        let blocks: Vec<&[u8]> = write.blocks.iter().map(|block| &block[..]).collect();
+        let mut from = 0;
+        while from < blocks.len() {
+            let at = write.offsets[from];
+            let follows =
+                |index: usize| write.offsets[from + index] == at + index as u64 * BLOCK_BYTES;
+            let most = (blocks.len() - from).min(BLOCKS_AT_ONCE);
+            let count = (1..most).find(|&index| !follows(index)).unwrap_or(most);
+            self.write_blocks(at, &blocks[from..from + count])?;
+            from += count;
+        }
+        Ok(())
+    }
+
+    /// Writes a head, durable on return.
+    pub(super) fn write_head(&self, head: &Head) -> io::Result<()> {
+        let mut block = Blocks::zeros(1);
+        block.first_mut().copy_from_slice(&head.encode());
+        let block: Vec<&[u8]> = block.iter().map(|block| &block[..]).collect();
+        self.write_blocks(head_offset(head.generation), &block)
+    }
+
+    /// Writes zeros to new slots, durable on return, so that later writes there change no metadata.
+    pub(super) fn grow(&self, growth: &Growth) -> io::Result<()> {
+        const STEP_BLOCKS: u64 = 256;
+        let zeros = Blocks::zeros(STEP_BLOCKS as usize);
+        let zeros: Vec<&[u8]> = zeros.iter().map(|block| &block[..]).collect();
+        let bytes = growth.bytes();
+        for at in bytes.clone().step_by((STEP_BLOCKS * BLOCK_BYTES) as usize) {
+            let count = (bytes.end - at) / BLOCK_BYTES;
+            let count = count.min(STEP_BLOCKS) as usize;
+            self.write_blocks(at, &zeros[..count])?;
+        }
+        self.sync()
+    }
+
+    /// Makes the file's length and everything that was written durable.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.disk.sync((&self.file, Part::Log))
+    }
+
+    /// Removes the log; its name is gone for good on return.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        unlink(&self.path)?;
+        sync_directory(&self.path)
+    }
+
+    fn write_blocks(&self, at: u64, blocks: &[&[u8]]) -> io::Result<()> {
+        let (file, parts) = ((&self.file, Part::Log), (blocks, BLOCK_BYTES as usize));
+        write_all(&*self.disk, file, at, parts, Durability::AtOnce)
+    }
+}

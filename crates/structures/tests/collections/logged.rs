@@ -1,0 +1,177 @@
+//! Does a pool whose file is logged keep what it acknowledged, when the process is killed at any moment?
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
+use firn_heap::{Error, Pool, PoolOptions};
+use firn_mapped::{LoggedFile, LoggedOptions};
+use firn_structures::Map;
+
+use crate::support::Random;
+
+/// Tells a run of this program that it is the one to be killed.
+const CHILD: &str = "FIRN_LOGGED_CHILD";
+const KILLS: u64 = 12;
+
+pub fn options() -> LoggedOptions {
+    let mut options = LoggedOptions::default();
+    // Small, so that it goes home, wraps around and grows while the test runs.
+    options.log_initial_bytes = 1 << 20;
+    options.log_bound_bytes = 3 << 20;
+    options
+}
+
+pub fn key(number: u64) -> [u8; 8] {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
+}
+
+pub fn value(number: u64) -> Vec<u8> {
+    number.to_le_bytes().repeat(1 + (number % 24) as usize)
+}
+
+/// How many entries there are; they are those from zero on, and nothing else is there.
+pub fn entries(pool: &Pool<LoggedFile>) -> u64 {
+    assert_eq!(pool.check().unwrap(), []);
+    let mut session = pool.session().unwrap();
+    session.read(|view| {
+        let map = Map::open(view, "map").unwrap();
+        let count = map.len().unwrap();
+        for number in 0..count {
+            let found = map.get(&key(number)).unwrap();
+            assert_eq!(found, Some(value(number)), "entry {number} of {count}");
+        }
+        count
+    })
+}
+
+fn open(path: &Path) -> Pool<LoggedFile> {
+    let medium = LoggedFile::open(path, &options()).unwrap();
+    Pool::open(medium, &PoolOptions::new("logged")).unwrap()
+}
+
+pub fn create(path: &Path) -> Pool<LoggedFile> {
+    let medium = LoggedFile::create(path, 0, &options()).unwrap();
+    let pool = Pool::create(medium, &PoolOptions::new("logged")).unwrap();
+    let mut session = pool.session().unwrap();
+    session
+        .transaction(|tx| Map::create(tx, "map").map(|_| ()))
+        .unwrap();
+    drop(session);
+    pool
+}
+
+pub fn insert(session: &mut firn_heap::Session<LoggedFile>, number: u64) -> Result<(), Error> {
+    session.transaction(|tx| {
+        let mut map = Map::open(tx, "map")?;
+        map.insert(&key(number), &value(number)).map(|_| ())
+    })
+}
+
+/// Inserts entries until it is killed, and says so after each of them.
+#[test]
+fn child_that_is_killed() {
+    let Some(path) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let pool = open(Path::new(&path));
+    let eager = CollectorOptions {
+        trigger: 1.01,
+        least_bytes: 0,
+        collect: CollectOptions {
+            target: 1.0,
+            pages: PageSize::Small,
+            ..CollectOptions::default()
+        },
+        ..CollectorOptions::default()
+    };
+    let _collector = pool.start_collector(&eager).unwrap();
+    let first = entries(&pool);
+    let mut session = pool.session().unwrap();
+    for number in first.. {
+        insert(&mut session, number).unwrap();
+        println!("inserted {number}");
+    }
+}
+
+#[test]
+fn a_killed_program_loses_nothing_that_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    drop(create(&path));
+    let mut random = Random(5);
+    let mut least = 0;
+    for _ in 0..KILLS {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["logged::child_that_is_killed", "--exact", "--nocapture"])
+            .env(CHILD, &path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let reader = std::thread::spawn(move || {
+            let said = output.lines().map_while(Result::ok);
+            let numbers = said.filter_map(|line| line.strip_prefix("inserted ")?.parse().ok());
+            numbers.last()
+        });
+        std::thread::sleep(Duration::from_millis(150 + random.below(400)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let said: Option<u64> = reader.join().unwrap();
+        least = least.max(said.map_or(0, |number| number + 1));
+        let pool = open(&path);
+        let found = entries(&pool);
+        assert!(
+            found >= least,
+            "{least} were acknowledged, {found} are there"
+        );
+        least = found;
+        // Half of the openings end as a crash does.
+        if random.below(2) == 0 {
+            pool.abandon();
+        }
+    }
+    assert!(
+        least > 20 * KILLS,
+        "{least} entries are too few to be killed in"
+    );
+}
+
+#[test]
+fn a_closed_pool_is_one_file_and_an_unclosed_one_needs_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let pool = create(&path);
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(files(), 2);
+    let mut session = pool.session().unwrap();
+    (0..500).for_each(|number| insert(&mut session, number).unwrap());
+    drop(session);
+    drop(pool);
+    assert_eq!(files(), 1);
+    let copy = folder.path().join("copy");
+    std::fs::copy(&path, &copy).unwrap();
+    assert_eq!(entries(&open(&copy)), 500);
+    let pool = open(&path);
+    insert(&mut pool.session().unwrap(), 500).unwrap();
+    pool.abandon();
+    assert_eq!(files(), 3, "the log of a pool that was not closed stays");
+    let log = folder.path().join("pool.firn-log");
+    let aside = folder.path().join("aside");
+    std::fs::rename(&log, &aside).unwrap();
+    let refused = LoggedFile::open(&path, &options()).unwrap_err();
+    assert!(refused.to_string().contains("is missing"), "{refused}");
+    std::fs::rename(&aside, &log).unwrap();
+    assert_eq!(entries(&open(&path)), 501);
+    // The log of another pool, and that of a later state of this one.
+    let other = create(&folder.path().join("other"));
+    other.abandon();
+    std::fs::rename(folder.path().join("other.firn-log"), &log).unwrap();
+    let refused = LoggedFile::open(&path, &options()).unwrap_err();
+    assert!(
+        refused.to_string().contains("is not this file's"),
+        "{refused}"
+    );
+}

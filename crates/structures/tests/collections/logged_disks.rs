@@ -1,0 +1,227 @@
+//! What does a pool whose file is logged do on a disk that is slow, or fails?
+
+use core::ops::Range;
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use firn_heap::collector::CollectOptions;
+use firn_heap::{Error, Pool, PoolOptions};
+use firn_mapped::{Disk, Durability, LoggedFile, LoggedOptions, Part, SystemDisk};
+use firn_media::Memory;
+use firn_structures::Map;
+
+use crate::logged::{create, entries, insert, key, value};
+
+/// A disk whose writes to the log wait while its gate is closed, and which fails after so many calls.
+#[derive(Debug)]
+struct Doubtful {
+    closed: Mutex<bool>,
+    opened: Condvar,
+    log_writes: AtomicU64,
+    /// Calls that succeed; the next one fails, and all after it.
+    succeed: AtomicI64,
+}
+
+impl Default for Doubtful {
+    fn default() -> Self {
+        Self {
+            closed: Mutex::new(false),
+            opened: Condvar::new(),
+            log_writes: AtomicU64::new(0),
+            succeed: AtomicI64::new(i64::MAX),
+        }
+    }
+}
+
+impl Doubtful {
+    fn close(&self) {
+        *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
+    fn open(&self) {
+        *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.opened.notify_all();
+    }
+
+    fn call(&self) -> io::Result<()> {
+        match self.succeed.fetch_sub(1, Ordering::SeqCst) {
+            ..=0 => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Disk for Doubtful {
+    fn write(
+        &self,
+        file: (&File, Part),
+        at: u64,
+        parts: &[IoSlice<'_>],
+        durability: Durability,
+    ) -> io::Result<usize> {
+        self.call()?;
+        if file.1 == Part::Log {
+            self.log_writes.fetch_add(1, Ordering::SeqCst);
+            let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+            while *closed {
+                closed = self
+                    .opened
+                    .wait(closed)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        SystemDisk.write(file, at, parts, durability)
+    }
+
+    fn sync(&self, file: (&File, Part)) -> io::Result<()> {
+        self.call()?;
+        SystemDisk.sync(file)
+    }
+
+    fn allocate(&self, file: (&File, Part), range: Range<u64>) -> io::Result<()> {
+        self.call()?;
+        SystemDisk.allocate(file, range)
+    }
+
+    fn punch(&self, file: (&File, Part), range: Range<u64>) -> io::Result<()> {
+        self.call()?;
+        SystemDisk.punch(file, range)
+    }
+
+    fn zero(&self, file: (&File, Part), range: Range<u64>) -> io::Result<()> {
+        self.call()?;
+        SystemDisk.zero(file, range)
+    }
+
+    fn set_len(&self, file: (&File, Part), len: u64) -> io::Result<()> {
+        self.call()?;
+        SystemDisk.set_len(file, len)
+    }
+}
+
+fn opened(path: &Path, disk: &Arc<Doubtful>) -> Pool<LoggedFile> {
+    let mut options = LoggedOptions::default();
+    options.disk = disk.clone();
+    let medium = LoggedFile::open(path, &options).unwrap();
+    Pool::open(medium, &PoolOptions::new("logged")).unwrap()
+}
+
+fn insert_deferred(pool: &Pool<LoggedFile>, number: u64) {
+    let mut session = pool.session().unwrap();
+    let inserted = session.transaction_deferred(|tx| {
+        let mut map = Map::open(tx, "map")?;
+        map.insert(&key(number), &value(number)).map(|_| ())
+    });
+    inserted.unwrap();
+}
+
+/// While a transaction waits for the disk, others read what it stored, commit, collect, and open sessions. If any of
+/// them waited for the disk, too, this would not end.
+#[test]
+fn nobody_waits_for_a_disk_but_who_wants_to_be_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    drop(create(&path));
+    let disk = Arc::new(Doubtful::default());
+    let pool = opened(&path, &disk);
+    disk.close();
+    let before = disk.log_writes.load(Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| insert(&mut pool.session().unwrap(), 0).unwrap());
+        while disk.log_writes.load(Ordering::SeqCst) == before {
+            std::thread::yield_now();
+        }
+        let durable = pool.medium().durable();
+        (1..300).for_each(|number| insert_deferred(&pool, number));
+        assert_eq!(entries(&pool), 300);
+        pool.collect(&CollectOptions::default()).unwrap();
+        assert_eq!(entries(&pool), 300);
+        assert!(!waits.is_finished());
+        assert_eq!(pool.medium().durable(), durable);
+        disk.open();
+        waits.join().unwrap();
+    });
+    pool.medium().wait_durable(pool.medium().commit()).unwrap();
+    pool.abandon();
+    assert_eq!(entries(&opened(&path, &disk)), 300);
+}
+
+/// Eight transactions that come while a write is under way share the next one.
+#[test]
+fn commits_that_come_during_a_write_share_the_next() {
+    const THREADS: u64 = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    drop(create(&path));
+    let disk = Arc::new(Doubtful::default());
+    let pool = opened(&path, &disk);
+    pool.medium().wait_durable(pool.medium().commit()).unwrap();
+    disk.close();
+    let before = disk.log_writes.load(Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| insert(&mut pool.session().unwrap(), 0).unwrap());
+        while disk.log_writes.load(Ordering::SeqCst) == before {
+            std::thread::yield_now();
+        }
+        let places = Arc::new(AtomicU64::new(0));
+        let others: Vec<_> = (1..=THREADS)
+            .map(|number| {
+                let (pool, places) = (&pool, Arc::clone(&places));
+                scope.spawn(move || {
+                    let mut session = pool.session().unwrap();
+                    let inserted = session.transaction_deferred(|tx| {
+                        let mut map = Map::open(tx, "map")?;
+                        map.insert(&key(number), &value(number)).map(|_| ())
+                    });
+                    let ((), ticket): ((), _) = inserted.map_err(|e: Error| e).unwrap();
+                    places.fetch_add(1, Ordering::SeqCst);
+                    pool.medium().wait_durable(ticket).unwrap();
+                })
+            })
+            .collect();
+        while places.load(Ordering::SeqCst) < THREADS {
+            std::thread::yield_now();
+        }
+        disk.open();
+        first.join().unwrap();
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+    assert_eq!(disk.log_writes.load(Ordering::SeqCst) - before, 2);
+}
+
+/// Whichever call fails, everything fails from then on with the cause, and reopened the pool has what was acknowledged.
+#[test]
+fn after_a_failure_everything_fails_until_the_pool_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    drop(create(&path));
+    let mut acknowledged = 0;
+    for succeed in 0..40 {
+        let disk = Arc::new(Doubtful::default());
+        let pool = opened(&path, &disk);
+        assert!(entries(&pool) >= acknowledged);
+        acknowledged = entries(&pool);
+        disk.succeed.store(succeed, Ordering::SeqCst);
+        let mut session = pool.session().unwrap();
+        let failed = loop {
+            match insert(&mut session, acknowledged) {
+                Ok(()) => acknowledged += 1,
+                Err(failed) => break failed,
+            }
+        };
+        assert!(failed.to_string().contains("no storage space"), "{failed}");
+        let refused = insert(&mut session, acknowledged).unwrap_err();
+        assert_eq!(refused.to_string(), failed.to_string());
+        let read = session.read(|view| Map::open(view, "map").map(|map| map.len()));
+        assert!(read.is_err(), "a read after a failure");
+        drop(session);
+        drop(pool);
+        let again = opened(&path, &Arc::new(Doubtful::default()));
+        assert!(entries(&again) >= acknowledged, "{succeed}");
+        again.abandon();
+    }
+    assert!(acknowledged > 40);
+}
