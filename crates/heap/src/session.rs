@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use firn_media::{Medium, Ticket};
+use firn_media::{Level, Medium, Ticket};
 
 use crate::error::Error;
 use crate::inner::Inner;
@@ -112,9 +112,23 @@ impl<M: Medium> Session<M> {
         E: From<Error> + TransactionError,
         F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
     {
+        let level = self.core.inner.medium.level();
+        self.transaction_at(level, body)
+    }
+
+    /// As [`Session::transaction`], but the commit has come as far as `level` says when this returns, whatever the
+    /// pool's own level is.
+    ///
+    /// Errors: as [`Session::transaction`], and [`Error::Medium`] if the device failed: memory then holds a commit that
+    /// will never be durable, and every operation fails until the pool is opened again.
+    pub fn transaction_at<R, E, F>(&mut self, level: Level, body: F) -> Result<R, E>
+    where
+        E: From<Error> + TransactionError,
+        F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
+    {
         let (result, ticket) = self.transaction_deferred(body)?;
-        let durable = self.core.inner.medium.wait_durable(ticket);
-        durable.map_err(|failed| Error::from(failed).into())?;
+        let come = self.core.inner.medium.wait_at(ticket, level);
+        come.map_err(|failed| Error::from(failed).into())?;
         Ok(result)
     }
 

@@ -5,8 +5,8 @@
 //! and syncs, and says when that is done. So the real file and the one whose power fails run the same code.
 //!
 //! ```text
-//! append ──► staged ──► write in flight ──► held (durable) ──► home
-//!                 next_write      written        begin_round    end_round
+//! append ──► staged ──► in flight ──► handed to the system ──► durable ──► home
+//!                 next        written                  synced    begin_round, end_round
 //! ```
 //!
 //! # Rules
@@ -15,6 +15,7 @@
 //! |---|---|
 //! | L1: a record gets its place and its content in one step ([`Log::append`]) | a later record never holds an older word |
 //! | L2: one write is in flight at a time, and it takes whole records in their order | what is durable is a prefix |
+//! | L2b: a write is durable by itself only if all before it are; else a sync makes them so together | a later write may arrive without an earlier one |
 //! | L3: a block carries its session and number, and its checksum covers both | a block of an earlier lap or session is none |
 //! | L4: a write begins with a block of its own, and no number is used twice | acknowledged blocks are never rewritten |
 //! | L5: only records that are durable go home | home never holds what the log may lose |
@@ -34,6 +35,6 @@ mod segments;
 pub use blocks::Blocks;
 pub use coalesce::{Home, HomeWrite, coalesce};
 pub use error::LogError;
-pub use log::{LONGEST_RECORD, Log, Next, Options, Round, Write, append_lines};
+pub use log::{LONGEST_RECORD, Log, Next, Options, Reach, Round, Sync, Write, append_lines};
 pub use scan::{Found, ReadLog, newest_head, scan};
 pub use segments::Growth;

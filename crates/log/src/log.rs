@@ -29,6 +29,8 @@ pub struct Log {
     staged: Vec<u8>,
     /// Records that were ever appended: the newest one's number.
     appended: u64,
+    /// The number of the newest record that the system was given.
+    handed: u64,
     /// The number of the newest record that is durable.
     durable: u64,
     /// Number of the block that the next write begins with.
@@ -37,37 +39,65 @@ pub struct Log {
     durable_block: u64,
     /// Whether a write is in flight, or the file grows.
     in_flight: bool,
+    /// Whether a sync is under way.
+    syncing: bool,
+    /// Writes that the system was given and that are not durable, in order.
+    unsynced: VecDeque<Held>,
     /// Writes that are durable and not home, in order.
     held: VecDeque<Held>,
     /// Whether a round is on its way home.
     in_round: bool,
 }
 
-/// A durable write.
+/// A write that the system was given.
 #[derive(Debug)]
 struct Held {
     records: Vec<u8>,
+    /// Number of its newest record.
+    newest: u64,
     /// Number of the block behind its last one.
     end: u64,
 }
 
-/// What is to be done next so that staged records become durable.
+/// How far a record is to come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// To the system: it survives the process.
+    System,
+    /// To the disk: it survives a power failure.
+    Disk,
+}
+
+/// What is to be done next for a record.
 #[derive(Debug)]
 pub enum Next {
-    /// Nothing is staged, or what was asked for last is not done.
-    Nothing,
+    /// The record is there.
+    Done,
+    /// Others do what the record needs: look again when they have.
+    Wait,
     /// The file needs more slots: write zeros there, sync, and say [`Log::grown`], or [`Log::stay`] where there is no
     /// space.
     Grow(Growth),
-    /// Write these blocks, durably, and say [`Log::written`].
+    /// Write these blocks, durably if [`Write::durable`] says so, and say [`Log::written`].
     Write(Write),
+    /// Sync the file, and say [`Log::synced`].
+    Sync(Sync),
     /// There is no room until a round has ended.
     Full,
 }
 
-/// Blocks to write, all of them, in any order, durably.
+/// Makes durable what the system was given.
+#[derive(Debug)]
+pub struct Sync {
+    /// Number of the newest record that it makes durable.
+    newest: u64,
+}
+
+/// Blocks to write, all of them, in any order.
 #[derive(Debug)]
 pub struct Write {
+    /// Whether the write is to be durable by itself. Only if all before it are.
+    pub durable: bool,
     /// The blocks' bytes.
     pub blocks: Blocks,
     /// Where each of them lies in the log's file.
@@ -94,10 +124,13 @@ impl Log {
             segments: Segments::new(segment_blocks, count, most),
             staged: Vec::new(),
             appended: 0,
+            handed: 0,
             durable: 0,
             next_block: head.tail,
             durable_block: head.tail,
             in_flight: false,
+            syncing: false,
+            unsynced: VecDeque::new(),
             held: VecDeque::new(),
             in_round: false,
             head,
@@ -115,6 +148,11 @@ impl Log {
     /// Number of the newest record.
     pub fn appended(&self) -> u64 {
         self.appended
+    }
+
+    /// Number of the newest record that the system was given; so were all before it.
+    pub fn handed(&self) -> u64 {
+        self.handed
     }
 
     /// Number of the newest record that is durable; all before it are, too.
@@ -143,10 +181,31 @@ impl Log {
         2 * (self.next_block - self.head.tail) > self.segments.most_blocks()
     }
 
-    /// What to do next for the staged records (L2).
-    pub fn next_write(&mut self) -> Next {
+    /// What to do next so that a record comes so far (L2).
+    pub fn next(&mut self, record: u64, reach: Reach) -> Next {
+        match reach {
+            Reach::System if self.handed >= record => Next::Done,
+            Reach::Disk if self.durable >= record => Next::Done,
+            Reach::Disk if self.handed >= record => self.next_sync(),
+            Reach::Disk => self.next_write(self.unsynced.is_empty()),
+            Reach::System => self.next_write(false),
+        }
+    }
+
+    fn next_sync(&mut self) -> Next {
+        // A sync that is under way may have begun before the record was written.
+        if self.syncing {
+            return Next::Wait;
+        }
+        self.syncing = true;
+        Next::Sync(Sync {
+            newest: self.handed,
+        })
+    }
+
+    fn next_write(&mut self, durable: bool) -> Next {
         if self.in_flight || self.staged.is_empty() {
-            return Next::Nothing;
+            return Next::Wait;
         }
         let wanted = (self.staged.len() as u64).div_ceil(PAYLOAD_BYTES as u64);
         let room = self.segments.room(self.next_block);
@@ -163,7 +222,7 @@ impl Log {
         let rest = self.staged.split_off(bytes);
         let taken = std::mem::replace(&mut self.staged, rest);
         self.in_flight = true;
-        Next::Write(self.seal(taken, records))
+        Next::Write(self.seal(taken, records, durable))
     }
 
     /// Slots were written and are durable.
@@ -178,15 +237,33 @@ impl Log {
         self.segments.stay();
     }
 
-    /// A write is durable.
+    /// A write is done.
     pub fn written(&mut self, write: Write) {
         self.in_flight = false;
-        self.durable = write.newest;
-        self.durable_block = write.end;
-        self.held.push_back(Held {
+        self.handed = write.newest;
+        self.unsynced.push_back(Held {
             records: write.records,
+            newest: write.newest,
             end: write.end,
         });
+        if write.durable {
+            self.settle(write.newest);
+        }
+    }
+
+    /// A sync is done.
+    pub fn synced(&mut self, sync: Sync) {
+        self.syncing = false;
+        self.settle(sync.newest);
+    }
+
+    /// Everything up to a record is durable.
+    fn settle(&mut self, newest: u64) {
+        while let Some(write) = self.unsynced.pop_front_if(|write| write.newest <= newest) {
+            self.durable = write.newest;
+            self.durable_block = write.end;
+            self.held.push_back(write);
+        }
     }
 
     /// Takes everything durable on its way home (L5). `None` where there is nothing, or a round is on its way.
@@ -218,7 +295,7 @@ impl Log {
 
     /// The bytes and the number of staged records that fit into so many bytes, from the first on.
     fn that_fit(&self, bytes: usize) -> (usize, u64) {
-        let newer = self.appended - self.taken();
+        let newer = self.appended - self.handed;
         if self.staged.len() <= bytes {
             return (self.staged.len(), newer);
         }
@@ -229,13 +306,8 @@ impl Log {
         fit
     }
 
-    /// Number of the newest record that was ever in a write. None is in flight.
-    fn taken(&self) -> u64 {
-        self.durable
-    }
-
     /// Makes the blocks of a write (L3, L4).
-    fn seal(&mut self, records: Vec<u8>, count: u64) -> Write {
+    fn seal(&mut self, records: Vec<u8>, count: u64, durable: bool) -> Write {
         let (mut blocks, mut offsets) = (Blocks::default(), Vec::new());
         for (index, payload) in records.chunks(PAYLOAD_BYTES).enumerate() {
             let number = self.next_block + index as u64;
@@ -254,8 +326,9 @@ impl Log {
             blocks,
             offsets,
             records,
+            durable,
             end: self.next_block,
-            newest: self.taken() + count,
+            newest: self.handed + count,
         }
     }
 }

@@ -7,7 +7,7 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 
 use firn_format::log::{BLOCK_BYTES, Head, LineWords, Record, RecordWriter, head_offset};
-use firn_log::{Home, Log, Next, Options, newest_head, scan};
+use firn_log::{Home, Log, Next, Options, Reach, newest_head, scan};
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 const SECTOR: usize = 512;
@@ -47,6 +47,17 @@ impl File {
             self.pending.entry(sector).or_default().push(content);
             (at, rest) = (at + len, &rest[len..]);
         }
+    }
+
+    /// Makes the sectors of a range durable.
+    fn sync_range(&mut self, range: Range<u64>) {
+        let sectors = range.start as usize / SECTOR..range.end as usize / SECTOR;
+        let mut later = self.pending.split_off(&sectors.start);
+        let rest = later.split_off(&sectors.end);
+        let before = std::mem::replace(&mut self.pending, later);
+        self.sync();
+        self.pending = before;
+        self.pending.extend(rest);
     }
 
     fn sync(&mut self) {
@@ -133,6 +144,8 @@ enum Fault {
     FreeBeforeHead,
     /// L2: says that a write is durable when it was only begun.
     NotDurable,
+    /// L2: takes a write for durable that is so by itself, while others before it are not.
+    DurableAlone,
     /// L9: a session goes on in the log that a crash left.
     NoNewSession,
 }
@@ -183,11 +196,25 @@ impl Driver {
     }
 
     /// Does what the log asks for. Returns false if the power fails on the way.
-    fn write(&mut self, random: &mut fastrand::Rng) -> bool {
+    fn write(&mut self, reach: Reach, random: &mut fastrand::Rng) -> bool {
         loop {
-            match self.log.next_write() {
-                Next::Nothing => return true,
+            let newest = self.log.appended();
+            match self.log.next(newest, reach) {
+                Next::Done | Next::Wait => return true,
+                Next::Sync(sync) => {
+                    if random.u8(..6) == 0 {
+                        return false;
+                    }
+                    if self.fault != Some(Fault::NotDurable) {
+                        self.log_file.sync();
+                    }
+                    self.log.synced(sync);
+                }
                 Next::Full => {
+                    if let Next::Sync(sync) = self.log.next(self.log.handed(), Reach::Disk) {
+                        self.log_file.sync();
+                        self.log.synced(sync);
+                    }
                     if !self.round(random) {
                         return false;
                     }
@@ -206,15 +233,20 @@ impl Driver {
                     self.log_file.sync();
                     self.log.grown(&growth);
                 }
-                Next::Write(write) => {
+                Next::Write(mut write) => {
+                    write.durable |=
+                        reach == Reach::Disk && self.fault == Some(Fault::DurableAlone);
                     for (block, &at) in write.blocks.iter().zip(&write.offsets) {
                         self.log_file.write(at, block);
                     }
                     if random.u8(..6) == 0 {
                         return false;
                     }
-                    if self.fault != Some(Fault::NotDurable) {
-                        self.log_file.sync();
+                    if write.durable && self.fault != Some(Fault::NotDurable) {
+                        // This write alone: what was written before may still be on its way.
+                        for &at in &write.offsets {
+                            self.log_file.sync_range(at..at + BLOCK_BYTES);
+                        }
                     }
                     self.log.written(write);
                 }
@@ -336,7 +368,8 @@ fn run(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     for session in 0..4 {
         for _ in 0..random.usize(1..60) {
             let goes_on = match random.u8(..8) {
-                0 | 1 => driver.write(&mut random),
+                0 => driver.write(Reach::Disk, &mut random),
+                1 => driver.write(Reach::System, &mut random),
                 2 => driver.round(&mut random),
                 _ => {
                     driver.append(&any_record(&mut random, &mut value));
@@ -369,6 +402,7 @@ fn a_driver_that_breaks_a_rule_is_caught() {
         Fault::TailBeforeHome,
         Fault::FreeBeforeHead,
         Fault::NotDurable,
+        Fault::DurableAlone,
         Fault::NoNewSession,
     ] {
         let caught = (0..4000).find_map(|seed| run(seed, Some(fault)).err());

@@ -32,6 +32,7 @@
 mod domain;
 mod error;
 mod hardware;
+mod level;
 mod lock;
 mod medium;
 mod memory;
@@ -46,6 +47,7 @@ mod words;
 pub use domain::Domain;
 pub use error::MediumError;
 pub use hardware::{CheckLookup, Hardware, Lookup, Move, Offers, Relocate};
+pub use level::Level;
 pub use lock::{Lock, LockGuard, RwLockTable};
 pub use medium::{Medium, MediumExt};
 pub use memory::{Memory, Ticket};

@@ -2,7 +2,7 @@
 
 use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
-use crate::{Domain, MediumError, Place};
+use crate::{Domain, Level, MediumError, Place};
 
 /// A commit's position in the order in which commits become durable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
@@ -162,5 +162,18 @@ pub trait Memory {
     fn wait_durable(&self, ticket: Ticket) -> Result<(), MediumError> {
         debug_assert!(self.durable() >= ticket, "{ticket:?} is not durable yet");
         Ok(())
+    }
+
+    /// The level of transactions that do not ask for one.
+    fn level(&self) -> Level {
+        Level::Sync
+    }
+
+    /// Waits until `ticket` has come as far as `level` says; at [`Level::Group`] it only sees to it that it will.
+    ///
+    /// Concurrency and errors: as [`Memory::wait_durable`].
+    fn wait_at(&self, ticket: Ticket, level: Level) -> Result<(), MediumError> {
+        let _ = level;
+        self.wait_durable(ticket)
     }
 }

@@ -79,7 +79,8 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
     /// If it is over already.
     pub fn commit_in_place(&mut self) -> Result<(), Error> {
         let ticket = self.commit_deferred()?;
-        Ok(self.access.core.inner.medium.wait_durable(ticket)?)
+        let medium = &self.access.core.inner.medium;
+        Ok(medium.wait_at(ticket, medium.level())?)
     }
 
     #[inline]

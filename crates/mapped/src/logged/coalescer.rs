@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use firn_log::Reach;
+
 use super::disk::Disk;
 use super::group::Group;
 use super::home::{HomeFile, Since};
@@ -29,8 +31,12 @@ impl Coalescer {
                 continue;
             }
             drop(state);
-            // A failure is in the group's state: the loop ends.
-            let _ = self.round();
+            // A failure is in the group's state: the loop ends. Only what is durable goes home (L5).
+            let handed = self.group.handed();
+            let _ = self
+                .group
+                .wait(handed, Reach::Disk)
+                .and_then(|()| self.round());
             state = self.group.lock();
         }
     }

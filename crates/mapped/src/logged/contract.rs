@@ -5,7 +5,8 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 use firn_format::log::{Record, RecordWriter};
-use firn_media::{Domain, Hardware, MediumError, Memory, Probe, Runtime, Space, Ticket};
+use firn_log::Reach;
+use firn_media::{Domain, Hardware, Level, MediumError, Memory, Probe, Runtime, Space, Ticket};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use super::group::{Failed, Group};
@@ -177,7 +178,35 @@ impl Memory for LoggedFile {
     }
 
     fn wait_durable(&self, ticket: Ticket) -> Result<(), MediumError> {
-        let waited = self.group().map_or(Ok(()), |group| group.wait(ticket.0));
+        self.wait(ticket, Reach::Disk)
+    }
+
+    #[inline]
+    fn level(&self) -> Level {
+        self.options.level
+    }
+
+    fn wait_at(&self, ticket: Ticket, level: Level) -> Result<(), MediumError> {
+        match level {
+            Level::Written => self.wait(ticket, Reach::System),
+            Level::Group(time) => {
+                let due = |group: &Group| group.write_within(ticket.0, time);
+                self.group()
+                    .map_or(Ok(()), due)
+                    .map_err(|failed| self.failed(&failed))
+            }
+            // A level that is unknown here is as durable as can be.
+            _ => self.wait_durable(ticket),
+        }
+    }
+}
+
+impl LoggedFile {
+    /// Waits until a record has come so far.
+    fn wait(&self, ticket: Ticket, reach: Reach) -> Result<(), MediumError> {
+        let waited = self
+            .group()
+            .map_or(Ok(()), |group| group.wait(ticket.0, reach));
         waited.map_err(|failed| self.failed(&failed))
     }
 }

@@ -8,8 +8,9 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use firn_log::{Log, Next, append_lines};
+use firn_log::{Log, Next, Reach, append_lines};
 use firn_units::WORDS_PER_LINE;
 
 use super::log_file::LogFile;
@@ -22,8 +23,12 @@ pub(super) struct Group {
     changed: Condvar,
     /// Signalled when a round is due.
     round_due: Condvar,
+    /// Signalled when something is due that nobody waits for.
+    write_due: Condvar,
     /// Number of the newest record.
     appended: AtomicU64,
+    /// Number of the newest record that the system was given.
+    handed: AtomicU64,
     /// Number of the newest record that is durable.
     durable: AtomicU64,
     /// Whether [`State::failed`] is set.
@@ -40,6 +45,8 @@ pub(super) struct State {
     pub(super) closing: bool,
     /// Whether somebody waits for room.
     pub(super) starved: bool,
+    /// When the newest record is to be durable at the latest, though nobody waits for it.
+    due: Option<Instant>,
 }
 
 /// A write or a sync failed.
@@ -57,10 +64,13 @@ impl Group {
                 failed: None,
                 closing: false,
                 starved: false,
+                due: None,
             }),
             changed: Condvar::new(),
             round_due: Condvar::new(),
+            write_due: Condvar::new(),
             appended: AtomicU64::new(0),
+            handed: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
             file,
@@ -94,6 +104,10 @@ impl Group {
         self.appended.load(Ordering::Acquire)
     }
 
+    pub(super) fn handed(&self) -> u64 {
+        self.handed.load(Ordering::Acquire)
+    }
+
     pub(super) fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)
     }
@@ -104,29 +118,45 @@ impl Group {
         self.has_failed.load(Ordering::Acquire)
     }
 
-    /// Waits until a record is durable, and all before it.
+    /// Waits until a record has come so far, and all before it.
     ///
     /// Errors: a write failed, now or before.
-    pub(super) fn wait(&self, record: u64) -> Result<(), Failed> {
-        if self.durable() >= record {
+    pub(super) fn wait(&self, record: u64, reach: Reach) -> Result<(), Failed> {
+        let seen = match reach {
+            Reach::Disk => &self.durable,
+            Reach::System => &self.handed,
+        };
+        if seen.load(Ordering::Acquire) >= record {
             return Ok(());
         }
         let mut state = self.lock();
         loop {
-            if state.log.durable() >= record {
-                return Ok(());
-            }
             if let Some(failed) = &state.failed {
                 return Err(failed.clone());
             }
-            state = self.step(state);
+            match state.log.next(record, reach) {
+                Next::Done => return Ok(()),
+                next => state = self.step(state, next),
+            }
         }
     }
 
     /// Does what the log asks for, or waits for who does it.
-    fn step<'g>(&'g self, mut state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
-        match state.log.next_write() {
-            Next::Nothing => self.wait_for_change(state),
+    fn step<'g>(&'g self, mut state: MutexGuard<'g, State>, next: Next) -> MutexGuard<'g, State> {
+        match next {
+            Next::Done => state,
+            Next::Wait => self.wait_for_change(state),
+            Next::Sync(sync) => {
+                drop(state);
+                let synced = self.file.sync();
+                let mut state = self.lock();
+                match synced {
+                    Ok(()) => state.log.synced(sync),
+                    Err(source) => self.fail(&mut state, "syncing the log", source),
+                }
+                self.tell(&state);
+                state
+            }
             Next::Full => {
                 state.starved = true;
                 self.round_due.notify_all();
@@ -149,25 +179,75 @@ impl Group {
                 let written = self.file.write(&write);
                 let mut state = self.lock();
                 match written {
-                    Ok(()) => {
-                        state.log.written(write);
-                        self.durable.store(state.log.durable(), Ordering::Release);
-                        if state.log.is_half_full() {
-                            self.round_due.notify_all();
-                        }
-                    }
+                    Ok(()) => state.log.written(write),
                     Err(source) => self.fail(&mut state, "writing to the log", source),
                 }
-                self.changed.notify_all();
+                self.tell(&state);
                 state
             }
         }
+    }
+
+    /// Says how far the log has come.
+    fn tell(&self, state: &State) {
+        self.handed.store(state.log.handed(), Ordering::Release);
+        self.durable.store(state.log.durable(), Ordering::Release);
+        if state.log.is_half_full() {
+            self.round_due.notify_all();
+        }
+        self.changed.notify_all();
     }
 
     fn wait_for_change<'g>(&'g self, state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
         self.changed
             .wait(state)
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees to it that everything up to now is durable so much later.
+    ///
+    /// Errors: a write failed before.
+    pub(super) fn write_within(&self, record: u64, time: Duration) -> Result<(), Failed> {
+        if self.durable() >= record {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        if let Some(failed) = &state.failed {
+            return Err(failed.clone());
+        }
+        // Until the thread has written, what comes later goes along.
+        let due = Instant::now() + time;
+        if state.due.is_none_or(|other| due < other) {
+            state.due = Some(due);
+            self.write_due.notify_all();
+        }
+        Ok(())
+    }
+
+    /// Writes what is due and nobody waits for, until the medium goes.
+    pub(super) fn write_in_time(&self) {
+        let mut state = self.lock();
+        while !state.closing && state.failed.is_none() {
+            let now = Instant::now();
+            state = match state.due {
+                None => {
+                    let waited = self.write_due.wait(state);
+                    waited.unwrap_or_else(PoisonError::into_inner)
+                }
+                Some(due) if due > now => {
+                    let waited = self.write_due.wait_timeout(state, due - now);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                Some(_) => {
+                    state.due = None;
+                    let newest = state.log.appended();
+                    drop(state);
+                    // A failure is in the state: the loop ends.
+                    let _ = self.wait(newest, Reach::Disk);
+                    self.lock()
+                }
+            };
+        }
     }
 
     /// Waits until a round is due, or the medium is about to go.
@@ -190,6 +270,7 @@ impl Group {
     pub(super) fn close(&self) {
         self.lock().closing = true;
         self.round_due.notify_all();
+        self.write_due.notify_all();
     }
 
     /// From here on nothing becomes durable any more.
@@ -199,5 +280,6 @@ impl Group {
         self.has_failed.store(true, Ordering::Release);
         self.changed.notify_all();
         self.round_due.notify_all();
+        self.write_due.notify_all();
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, head_offset};
 use firn_log::{Blocks, Growth, Write};
-use rustix::fs::{Mode, OFlags, fcntl_setfl, open, unlink};
+use rustix::fs::{Mode, OFlags, open, unlink};
 use rustix::io::Errno;
 
 use super::disk::{Disk, Durability, Part, write_all};
@@ -25,6 +25,9 @@ const BLOCKS_AT_ONCE: usize = 1024;
 #[derive(Debug)]
 pub(super) struct LogFile {
     disk: Arc<dyn Disk>,
+    /// Writes to the disk past the system's page cache, where the file system can.
+    direct: File,
+    /// Writes to the page cache.
     file: File,
     pub(super) path: PathBuf,
 }
@@ -42,11 +45,7 @@ impl LogFile {
         let path = Self::path_of(pool);
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         match retry(|| open(&path, flags, Mode::empty())) {
-            Ok(file) => Ok(Some(Self {
-                disk: Arc::clone(disk),
-                file: file.into(),
-                path,
-            })),
+            Ok(file) => Self::around(file.into(), path, disk).map(Some),
             Err(Errno::NOENT) => Ok(None),
             Err(other) => Err(other.into()),
         }
@@ -63,21 +62,27 @@ impl LogFile {
         let path = Self::path_of(pool);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
-        let log = Self {
-            disk: Arc::clone(disk),
-            file: retry(|| open(&path, flags, mode))?.into(),
-            path,
-        };
+        let file = retry(|| open(&path, flags, mode))?.into();
+        let log = Self::around(file, path, disk)?;
         log.grow(slots)?;
         log.write_head(head)?;
         sync_directory(&log.path)?;
         Ok(log)
     }
 
-    /// Has the system write to the disk past its page cache from now on, where the file system can.
-    pub(super) fn write_directly(&self) {
-        // Where it cannot, writes go through the page cache, and are as durable.
-        let _ = fcntl_setfl(&self.file, OFlags::DIRECT);
+    fn around(file: File, path: PathBuf, disk: &Arc<dyn Disk>) -> io::Result<Self> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::DIRECT;
+        let direct = match retry(|| open(&path, flags, Mode::empty())) {
+            Ok(direct) => direct.into(),
+            // Through the page cache a write is as durable, and slower.
+            Err(_) => file.try_clone()?,
+        };
+        Ok(Self {
+            disk: Arc::clone(disk),
+            direct,
+            file,
+            path,
+        })
     }
 
     /// Bytes of the file.
@@ -106,7 +111,7 @@ impl LogFile {
         Ok(done)
     }
 
-    /// Writes blocks of the log, durable on return.
+    /// Writes blocks of the log, durable on return if the write is to be.
     pub(super) fn write(&self, write: &Write) -> io::Result<()> {
         let blocks: Vec<&[u8]> = write.blocks.iter().map(|block| &block[..]).collect();
         let mut from = 0;
@@ -116,7 +121,11 @@ impl LogFile {
                 |index: usize| write.offsets[from + index] == at + index as u64 * BLOCK_BYTES;
             let most = (blocks.len() - from).min(BLOCKS_AT_ONCE);
             let count = (1..most).find(|&index| !follows(index)).unwrap_or(most);
-            self.write_blocks(at, &blocks[from..from + count])?;
+            let (file, durability) = match write.durable {
+                true => (&self.direct, Durability::AtOnce),
+                false => (&self.file, Durability::WithNextSync),
+            };
+            self.write_blocks(file, at, &blocks[from..from + count], durability)?;
             from += count;
         }
         Ok(())
@@ -127,7 +136,12 @@ impl LogFile {
         let mut block = Blocks::zeros(1);
         block.first_mut().copy_from_slice(&head.encode());
         let block: Vec<&[u8]> = block.iter().map(|block| &block[..]).collect();
-        self.write_blocks(head_offset(head.generation), &block)
+        self.write_blocks(
+            &self.direct,
+            head_offset(head.generation),
+            &block,
+            Durability::AtOnce,
+        )
     }
 
     /// Writes zeros to new slots, durable on return, so that later writes there change no metadata.
@@ -139,7 +153,7 @@ impl LogFile {
         for at in bytes.clone().step_by((STEP_BLOCKS * BLOCK_BYTES) as usize) {
             let count = (bytes.end - at) / BLOCK_BYTES;
             let count = count.min(STEP_BLOCKS) as usize;
-            self.write_blocks(at, &zeros[..count])?;
+            self.write_blocks(&self.direct, at, &zeros[..count], Durability::WithNextSync)?;
         }
         self.sync()
     }
@@ -155,8 +169,14 @@ impl LogFile {
         sync_directory(&self.path)
     }
 
-    fn write_blocks(&self, at: u64, blocks: &[&[u8]]) -> io::Result<()> {
-        let (file, parts) = ((&self.file, Part::Log), (blocks, BLOCK_BYTES as usize));
-        write_all(&*self.disk, file, at, parts, Durability::AtOnce)
+    fn write_blocks(
+        &self,
+        file: &File,
+        at: u64,
+        blocks: &[&[u8]],
+        durability: Durability,
+    ) -> io::Result<()> {
+        let (file, parts) = ((file, Part::Log), (blocks, BLOCK_BYTES as usize));
+        write_all(&*self.disk, file, at, parts, durability)
     }
 }

@@ -38,7 +38,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use firn_format::superblock::OpenState;
-use firn_log::Log;
+use firn_log::{Log, Reach};
+use firn_media::Level;
 use rangemap::RangeSet;
 
 use self::coalescer::Coalescer;
@@ -57,6 +58,8 @@ pub struct LoggedOptions {
     pub mapped: MappedOptions,
     /// The disk; the system's own, but in tests.
     pub disk: Arc<dyn Disk>,
+    /// The level of transactions that do not ask for one.
+    pub level: Level,
     /// Bytes that a new log has.
     pub log_initial_bytes: u64,
     /// Bytes beyond which the log does not grow: the most that a recovery reads. Half of it is coalesced at once.
@@ -75,6 +78,7 @@ impl Default for LoggedOptions {
         Self {
             mapped: MappedOptions::default(),
             disk: Arc::new(SystemDisk),
+            level: Level::Sync,
             log_initial_bytes: Self::DEFAULT_LOG_INITIAL,
             log_bound_bytes: Self::DEFAULT_LOG_BOUND,
         }
@@ -101,11 +105,26 @@ pub struct LoggedFile {
     running: OnceLock<Running>,
 }
 
-/// The log of an open pool, and the thread that brings it home.
+/// The log of an open pool, and the threads that write it in time and bring it home.
 #[derive(Debug)]
 struct Running {
     coalescer: Arc<Coalescer>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Running {
+    fn threads_mut(&mut self) -> &mut Vec<JoinHandle<()>> {
+        self.threads
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the threads. Returns whether none panicked.
+    fn end(&self) -> bool {
+        self.coalescer.group.close();
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.drain(..).all(|thread| thread.join().is_ok())
+    }
 }
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
@@ -169,15 +188,26 @@ impl LoggedFile {
             since: Arc::clone(&self.since),
             turn: Mutex::new(()),
         });
-        let job = Arc::clone(&coalescer);
-        let thread = std::thread::Builder::new()
-            .name("firn log".to_owned())
-            .spawn(move || job.run())
-            .map_err(|e| MappedError::io(&self.mapped.display_name(), "starting a thread", e))?;
-        let running = Running {
-            coalescer,
-            thread: Mutex::new(Some(thread)),
+        let mut running = Running {
+            coalescer: Arc::clone(&coalescer),
+            threads: Mutex::default(),
         };
+        let group = Arc::clone(&coalescer.group);
+        let jobs: [(&str, Box<dyn FnOnce() + Send>); 2] = [
+            ("firn home", Box::new(move || coalescer.run())),
+            ("firn log", Box::new(move || group.write_in_time())),
+        ];
+        for (name, job) in jobs {
+            let builder = std::thread::Builder::new().name(name.to_owned());
+            match builder.spawn(job) {
+                Ok(thread) => running.threads_mut().push(thread),
+                Err(refused) => {
+                    let _ = running.end();
+                    let name = self.mapped.display_name();
+                    return Err(MappedError::io(&name, "starting a thread", refused));
+                }
+            }
+        }
         assert!(self.running.set(running).is_ok(), "a log is started once");
         Ok(())
     }
@@ -194,7 +224,7 @@ impl LoggedFile {
             return Ok(());
         };
         let group = &running.coalescer.group;
-        group.wait(group.appended())?;
+        group.wait(group.appended(), Reach::Disk)?;
         running.coalescer.round()
     }
 
@@ -213,13 +243,7 @@ impl Drop for LoggedFile {
         let Some(running) = self.running.get() else {
             return;
         };
-        running.coalescer.group.close();
-        let thread = running
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let ended = thread.is_none_or(|thread| thread.join().is_ok());
+        let ended = running.end();
         let closed = || {
             if running.coalescer.file.is_draft() {
                 return Some(true);

@@ -111,7 +111,6 @@ pub(super) fn recover(
         initial_bytes: slots * segment_blocks * BLOCK_BYTES,
         bound_bytes: options.log_bound_bytes,
     };
-    log.write_directly();
     Ok((Log::begin(next, options), log))
 }
 
@@ -153,7 +152,6 @@ pub(super) fn begin(
     let slots = Growth::of_new(segment_blocks, count);
     let log = LogFile::create(&file.path, &head, &slots, &options.disk)
         .map_err(|source| file.error("creating the log", source))?;
-    log.write_directly();
     let options = Options {
         initial_bytes: count * segment,
         bound_bytes: options.log_bound_bytes.max(count * segment),
