@@ -266,7 +266,7 @@ impl<M: Medium> Pool<M> {
                 write_superblock(&inner.medium, &mut superblock);
             }
         }
-        if inner.medium.domain() == Domain::Process {
+        if matches!(inner.medium.domain(), Domain::Process | Domain::Logged) {
             // P1: nothing is stored on the device before it knows that the pool is open, or a power failure
             // would leave torn data behind a superblock that calls it closed.
             inner.medium.sync()?;

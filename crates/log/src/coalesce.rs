@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Coalesced or one after the other, in one round or in several, and twice: the words are the same.
+    /// Coalesced or one after the other, in one checkpoint or in several, and twice: the words are the same.
     #[test]
     fn coalesced_records_come_to_what_they_come_to_one_by_one() {
         for seed in 0..3000 {
@@ -254,11 +254,11 @@ mod tests {
             let (mut one_by_one, mut home) = (File::new(), File::new());
             records.iter().for_each(|record| one_by_one.take(record));
             let cut = random.usize(..=records.len());
-            for round in [&records[..cut], &records[cut..]] {
-                let round = coalesce(round.iter().cloned());
-                home.bring_home(&round);
-                home.bring_home(&round);
-                for pair in round.writes.windows(2) {
+            for checkpoint in [&records[..cut], &records[cut..]] {
+                let checkpoint = coalesce(checkpoint.iter().cloned());
+                home.bring_home(&checkpoint);
+                home.bring_home(&checkpoint);
+                for pair in checkpoint.writes.windows(2) {
                     assert!(pair[0].at + (pair[0].bytes.len() as u64) < pair[1].at);
                 }
             }

@@ -45,8 +45,8 @@ pub struct Log {
     unsynced: VecDeque<Held>,
     /// Writes that are durable and not home, in order.
     held: VecDeque<Held>,
-    /// Whether a round is on its way home.
-    in_round: bool,
+    /// Whether a checkpoint is on its way home.
+    in_checkpoint: bool,
 }
 
 /// A write that the system was given.
@@ -82,7 +82,7 @@ pub enum Next {
     Write(Write),
     /// Sync the file, and say [`Log::synced`].
     Sync(Sync),
-    /// There is no room until a round has ended.
+    /// There is no room until a checkpoint has ended.
     Full,
 }
 
@@ -109,13 +109,13 @@ pub struct Write {
 
 /// Durable records on their way home.
 #[derive(Debug)]
-pub struct Round {
+pub struct Checkpoint {
     writes: VecDeque<Held>,
     tail: u64,
 }
 
 impl Log {
-    /// The log of a session that begins, empty, in a file with slots for `options.initial_bytes`, all written (L8).
+    /// A log that begins, empty, in a file with slots for `options.initial_bytes`, all written (L8).
     pub fn begin(head: Head, options: Options) -> Self {
         let segment_blocks = u64::from(head.segment_blocks);
         let slots = |bytes: u64| bytes.div_ceil(segment_blocks * BLOCK_BYTES).max(1);
@@ -132,7 +132,7 @@ impl Log {
             syncing: false,
             unsynced: VecDeque::new(),
             held: VecDeque::new(),
-            in_round: false,
+            in_checkpoint: false,
             head,
         }
     }
@@ -175,7 +175,7 @@ impl Log {
         (self.next_block - self.head.tail) * BLOCK_BYTES
     }
 
-    /// Whether more than half of what the log may hold is in use, so that a round is due. Later rounds coalesce more:
+    /// Whether more than half of what the log may hold is in use, so that a checkpoint is due. Later checkpoints coalesce more:
     /// the log grows to its bound first.
     pub fn is_half_full(&self) -> bool {
         2 * (self.next_block - self.head.tail) > self.segments.most_blocks()
@@ -266,31 +266,45 @@ impl Log {
         }
     }
 
-    /// Takes everything durable on its way home (L5). `None` where there is nothing, or a round is on its way.
-    pub fn begin_round(&mut self) -> Option<Round> {
-        if self.in_round || self.held.is_empty() {
+    /// Takes everything durable on its way home (L5). `None` where there is nothing, or a checkpoint is on its way.
+    pub fn begin_checkpoint(&mut self) -> Option<Checkpoint> {
+        if self.in_checkpoint || self.held.is_empty() {
             return None;
         }
-        self.in_round = true;
+        self.in_checkpoint = true;
         let writes = std::mem::take(&mut self.held);
         let tail = writes.back().map_or(self.head.tail, |write| write.end);
-        Some(Round { writes, tail })
+        Some(Checkpoint { writes, tail })
     }
 
-    /// The head to be written, durably, once what the round brought home is durable there (L6).
-    pub fn head_after(&self, round: &Round) -> Head {
+    /// The head to be written, durably, once what the checkpoint brought home is durable there (L6).
+    pub fn head_after(&self, checkpoint: &Checkpoint) -> Head {
         Head {
             generation: self.head.generation + 1,
-            tail: round.tail,
+            tail: checkpoint.tail,
             ..self.head
         }
     }
 
-    /// The head is durable: the round's part of the log is free (L7).
-    pub fn end_round(&mut self, round: Round) {
-        self.in_round = false;
-        self.head = self.head_after(&round);
-        self.segments.release(round.tail);
+    /// The head that says to which generation of the pool the log belongs. Once it is durable, say [`Log::is_of`].
+    pub fn head_of(&self, pool_generation: u64) -> Head {
+        Head {
+            generation: self.head.generation + 1,
+            pool_generation,
+            ..self.head
+        }
+    }
+
+    /// A head that [`Log::head_of`] made is durable.
+    pub fn is_of(&mut self, head: Head) {
+        self.head = head;
+    }
+
+    /// The head is durable: the checkpoint's part of the log is free (L7).
+    pub fn end_checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.in_checkpoint = false;
+        self.head = self.head_after(&checkpoint);
+        self.segments.release(checkpoint.tail);
     }
 
     /// The bytes and the number of staged records that fit into so many bytes, from the first on.
@@ -312,7 +326,7 @@ impl Log {
         for (index, payload) in records.chunks(PAYLOAD_BYTES).enumerate() {
             let number = self.next_block + index as u64;
             let header = BlockHeader {
-                session: self.head.session,
+                salt: self.head.salt,
                 number,
                 begins: index == 0,
                 durable: self.durable_block,
@@ -333,8 +347,8 @@ impl Log {
     }
 }
 
-impl Round {
-    /// What the round brings home: the newest content of each word, once (section III-E).
+impl Checkpoint {
+    /// What the checkpoint brings home: the newest content of each word, once (section III-E).
     pub fn home(&self) -> Home {
         let records = self.writes.iter().flat_map(|write| {
             let mut rest = &write.records[..];
@@ -343,7 +357,7 @@ impl Round {
         coalesce(records)
     }
 
-    /// Bytes of the log's records that the round takes home.
+    /// Bytes of the log's records that the checkpoint takes home.
     pub fn record_bytes(&self) -> u64 {
         self.writes
             .iter()

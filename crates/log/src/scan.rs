@@ -154,7 +154,7 @@ impl Slots {
     }
 }
 
-/// The block of this session at byte `at`, if it is whole.
+/// The block with this salt at byte `at`, if it is whole.
 fn read_block<'b>(
     file: &mut impl ReadLog,
     head: &Head,
@@ -164,5 +164,5 @@ fn read_block<'b>(
     if file.read(at, bytes)? < bytes.len() {
         return Ok(None);
     }
-    Ok(Block::decode(bytes).filter(|block| block.session == head.session))
+    Ok(Block::decode(bytes).filter(|block| block.salt == head.salt))
 }

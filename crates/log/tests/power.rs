@@ -146,8 +146,8 @@ enum Fault {
     NotDurable,
     /// L2: takes a write for durable that is so by itself, while others before it are not.
     DurableAlone,
-    /// L9: a session goes on in the log that a crash left.
-    NoNewSession,
+    /// L9: the log goes on with its old salt after a crash.
+    OldSalt,
 }
 
 struct Driver {
@@ -170,7 +170,7 @@ impl Driver {
             generation: 1,
             uuid: [1; 16],
             pool_generation: 0,
-            session: 100,
+            salt: 100,
             segment_blocks: 4,
             tail: 0,
         };
@@ -215,7 +215,7 @@ impl Driver {
                         self.log_file.sync();
                         self.log.synced(sync);
                     }
-                    if !self.round(random) {
+                    if !self.checkpoint(random) {
                         return false;
                     }
                 }
@@ -254,11 +254,11 @@ impl Driver {
         }
     }
 
-    fn round(&mut self, random: &mut fastrand::Rng) -> bool {
-        let Some(round) = self.log.begin_round() else {
+    fn checkpoint(&mut self, random: &mut fastrand::Rng) -> bool {
+        let Some(checkpoint) = self.log.begin_checkpoint() else {
             return true;
         };
-        self.home_file.bring_home(&round.home());
+        self.home_file.bring_home(&checkpoint.home());
         if self.fault == Some(Fault::HomeBeforeLog) {
             // Brings home what is staged, too, by a copy of the whole pool.
             for (&at, word) in self.states.last().unwrap() {
@@ -271,7 +271,7 @@ impl Driver {
         if self.fault != Some(Fault::TailBeforeHome) {
             self.home_file.sync();
         }
-        let head = self.log.head_after(&round);
+        let head = self.log.head_after(&checkpoint);
         self.log_file
             .write(head_offset(head.generation), &head.encode());
         if random.u8(..6) == 0 {
@@ -280,7 +280,7 @@ impl Driver {
         if self.fault != Some(Fault::FreeBeforeHead) {
             self.log_file.sync();
         }
-        self.log.end_round(round);
+        self.log.end_checkpoint(checkpoint);
         true
     }
 
@@ -303,7 +303,7 @@ impl Driver {
             self.home_file.sync();
             let next = Head {
                 generation: head.generation + 1,
-                session: head.session + u64::from(self.fault != Some(Fault::NoNewSession)),
+                salt: head.salt + u64::from(self.fault != Some(Fault::OldSalt)),
                 tail: 0,
                 ..head
             };
@@ -360,17 +360,17 @@ fn any_record(random: &mut fastrand::Rng, value: &mut u64) -> Record {
     }
 }
 
-/// A run of several sessions, each ended by a power failure.
+/// A run of several openings, each ended by a power failure.
 fn run(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut driver = Driver::new(fault);
     let mut value = 0;
-    for session in 0..4 {
+    for opening in 0..4 {
         for _ in 0..random.usize(1..60) {
             let goes_on = match random.u8(..8) {
                 0 => driver.write(Reach::Disk, &mut random),
                 1 => driver.write(Reach::System, &mut random),
-                2 => driver.round(&mut random),
+                2 => driver.checkpoint(&mut random),
                 _ => {
                     driver.append(&any_record(&mut random, &mut value));
                     true
@@ -382,7 +382,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Result<(), String> {
         }
         driver
             .recover(&mut random)
-            .map_err(|failed| format!("seed {seed}, session {session}: {failed}"))?;
+            .map_err(|failed| format!("seed {seed}, opening {opening}: {failed}"))?;
     }
     Ok(())
 }
@@ -403,7 +403,7 @@ fn a_driver_that_breaks_a_rule_is_caught() {
         Fault::FreeBeforeHead,
         Fault::NotDurable,
         Fault::DurableAlone,
-        Fault::NoNewSession,
+        Fault::OldSalt,
     ] {
         let caught = (0..4000).find_map(|seed| run(seed, Some(fault)).err());
         assert!(caught.is_some(), "{fault:?} was not caught");

@@ -119,6 +119,26 @@ pub enum MappedError {
         /// The log.
         log: PathBuf,
     },
+    /// A log lies where that of the new pool would.
+    #[error(
+        "{path}: {log} is the log of a pool that is not there: move it to its pool, or remove it; or choose another path"
+    )]
+    LogOfAnother {
+        /// The path as it was given.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
+    /// The newest content of the pool is in the log beside it.
+    #[error(
+        "{path}: was not closed, and its newest content is in its log {log}; open it as a durable pool, which brings the log home"
+    )]
+    HasLog {
+        /// The path as it was given.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
     /// The log beside the pool cannot be read.
     #[error("{path}: {source}; restore the pool and its log from a copy")]
     Log {

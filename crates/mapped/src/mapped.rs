@@ -12,6 +12,7 @@ use crate::file::{Access, PoolFile};
 use crate::file_system::FileSystem;
 use crate::flush::Flush;
 use crate::identity::Claim;
+use crate::logged::{make_way, refuse_log};
 use crate::place::PLACE_ALIGNMENT;
 use crate::process::{Process, SharedFile};
 use crate::space::SpaceState;
@@ -84,6 +85,7 @@ impl Mapped {
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
         let file = PoolFile::create(path.as_ref())?;
+        make_way(path.as_ref())?;
         Self::fill_new(file, initial_len, Stores::Shared, options)
     }
 
@@ -148,6 +150,7 @@ impl Mapped {
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
         let file = PoolFile::open(path.as_ref(), Access::ReadOnly)?;
+        refuse_log(path.as_ref())?;
         let len = file.pool_len(Access::ReadOnly)?;
         let (access, backing) = (Access::ReadWrite, Backing::Anonymous);
         let mut medium = Self::assemble(None, access, len, len, backing, options)?;
@@ -236,6 +239,9 @@ impl Mapped {
 
     fn open_as(path: &Path, access: Access, options: &MappedOptions) -> Result<Self, MappedError> {
         let file = PoolFile::open(path, access)?;
+        if access != Access::Peek {
+            refuse_log(path)?;
+        }
         let len = file.pool_len(access)?;
         let backing = file.backing()?;
         let file = Some((file, Stores::Shared));

@@ -15,9 +15,9 @@ const CHECK_BYTES: usize = 8;
 /// A sound block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block<'a> {
-    /// The session that wrote it, drawn anew whenever a pool is opened.
-    pub session: u64,
-    /// Its number in the log of that session.
+    /// The log's salt when it was written.
+    pub salt: u64,
+    /// Its number; no other block with this salt has it.
     pub number: u64,
     /// Whether a write of the log begins with it, and with it a record.
     pub begins: bool,
@@ -32,18 +32,18 @@ impl<'a> Block<'a> {
     pub fn decode(bytes: &'a [u8; BLOCK_BYTES as usize]) -> Option<Self> {
         let (check, body) = bytes.split_at(CHECK_BYTES);
         let mut r = Reader(body);
-        let session = r.u64()?;
+        let salt = r.u64()?;
         let number = r.u64()?;
         let used = usize::from(r.u16()?);
         let begins = r.u16()?;
         r.u32()?;
         let durable = r.u64()?;
-        if check != checksum(body, session).to_le_bytes() || begins > 1 {
+        if check != checksum(body, salt).to_le_bytes() || begins > 1 {
             return None;
         }
         let payload = bytes[HEADER_BYTES..].get(..used)?;
         Some(Self {
-            session,
+            salt,
             number,
             begins: begins == 1,
             durable,
@@ -55,8 +55,8 @@ impl<'a> Block<'a> {
 /// A block's header but for its checksum and the length of its payload.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockHeader {
-    /// See [`Block::session`].
-    pub session: u64,
+    /// See [`Block::salt`].
+    pub salt: u64,
     /// See [`Block::number`].
     pub number: u64,
     /// See [`Block::begins`].
@@ -78,14 +78,14 @@ impl BlockHeader {
         rest[..used].copy_from_slice(payload);
         rest[used..].fill(0);
         let mut w = Writer::with_room(HEADER_BYTES - CHECK_BYTES);
-        w.u64(self.session);
+        w.u64(self.salt);
         w.u64(self.number);
         w.u16(used as u16);
         w.u16(self.begins.into());
         w.u32(0);
         w.u64(self.durable);
         header[CHECK_BYTES..].copy_from_slice(&w.0);
-        let check = checksum(&block[CHECK_BYTES..], self.session);
+        let check = checksum(&block[CHECK_BYTES..], self.salt);
         block[..CHECK_BYTES].copy_from_slice(&check.to_le_bytes());
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     fn block(used: usize) -> [u8; BLOCK_BYTES as usize] {
         let mut block = [0xff; BLOCK_BYTES as usize];
         let header = BlockHeader {
-            session: 7,
+            salt: 7,
             number: 300,
             begins: true,
             durable: 290,
@@ -111,7 +111,7 @@ mod tests {
         for used in [0, 1, PAYLOAD_BYTES] {
             let bytes = block(used);
             let read = Block::decode(&bytes).unwrap();
-            assert_eq!((read.session, read.number), (7, 300));
+            assert_eq!((read.salt, read.number), (7, 300));
             assert_eq!((read.begins, read.durable), (true, 290));
             assert_eq!(read.payload, vec![0xa5; used]);
         }

@@ -17,9 +17,9 @@ pub struct Head {
     pub generation: u64,
     /// The pool that the log belongs to.
     pub uuid: [u8; 16],
-    /// The session whose blocks count.
-    pub session: u64,
-    /// Generation of the pool's superblock when the session began: tells the log from that of an older copy.
+    /// Drawn anew whenever the pool is opened. Only blocks that carry it count.
+    pub salt: u64,
+    /// Generation of the pool's superblock when it was opened: tells the log from that of an older copy.
     pub pool_generation: u64,
     /// Blocks of a segment, one at least.
     pub segment_blocks: u32,
@@ -37,7 +37,7 @@ impl Head {
         w.u64(self.generation);
         w.bytes(&self.uuid);
         w.u64(self.pool_generation);
-        w.u64(self.session);
+        w.u64(self.salt);
         w.u64(self.tail);
         w.pad_to(HEAD_BYTES - 8);
         let check = checksum(&w.0, MAGIC);
@@ -74,7 +74,7 @@ impl Head {
                 generation: r.u64()?,
                 uuid: r.array()?,
                 pool_generation: r.u64()?,
-                session: r.u64()?,
+                salt: r.u64()?,
                 tail: r.u64()?,
             })
         };
@@ -93,7 +93,7 @@ mod tests {
             uuid: [3; 16],
             pool_generation: 9,
             segment_blocks: 256,
-            session: u64::MAX - 2,
+            salt: u64::MAX - 2,
             tail: 1 << 40,
         };
         let bytes: [u8; HEAD_BYTES] = head.encode()[..HEAD_BYTES].try_into().unwrap();

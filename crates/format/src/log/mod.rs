@@ -5,7 +5,7 @@
 //! block 2..     slots of `segment_blocks` blocks, each holding one segment of the log
 //! ```
 //!
-//! Blocks of the log are numbered from zero on, and never get a number twice in a session. The blocks of
+//! Blocks of the log are numbered from zero on, and never get a number twice while the pool is open; each opening has a salt of its own. The blocks of
 //! one segment follow one another in a slot; segments lie in any order. The first block in a slot tells
 //! which segment it is.
 //!

@@ -10,6 +10,7 @@ use firn_media::{Domain, Hardware, Level, MediumError, Memory, Probe, Runtime, S
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use super::group::{Failed, Group};
+use super::log_file::LogFile;
 use super::{LoggedFile, noted, recovery};
 use crate::{Mapped, MappedPlace, MappedWords};
 
@@ -227,7 +228,13 @@ impl Space for LoggedFile {
             return Ok(());
         }
         let file = self.mapped.file.as_ref().expect("a logged file has a file");
-        let begun = recovery::begin(file, identity, 0, &self.mapped.randomness, &self.options);
+        let begun = recovery::begin(
+            file,
+            identity,
+            LogFile::UNPUBLISHED,
+            &self.mapped.randomness,
+            &self.options,
+        );
         let started = begun.and_then(|(log, log_file)| self.start(log, log_file));
         started.map_err(|refused| self.mapped.io("making the log", io::Error::other(refused)))
     }
@@ -291,10 +298,11 @@ impl Space for LoggedFile {
         Ok(())
     }
 
-    /// Waits until everything up to now is durable in the log.
+    /// Brings everything up to now home. When a pool is opened this makes its file say so before anything is
+    /// acknowledged: without its log it is refused from then on.
     fn sync(&self) -> Result<(), MediumError> {
         self.fence();
-        self.wait_durable(self.commit())
+        self.bring_all_home().map_err(|failed| self.failed(&failed))
     }
 
     /// Brings a new pool home and gives it its name.
@@ -306,7 +314,10 @@ impl Space for LoggedFile {
         self.fence();
         self.bring_all_home()
             .map_err(|failed| self.failed(&failed))?;
-        self.mapped.publish()
+        self.mapped.publish()?;
+        let checkpointer = self.running.get().map(|running| &running.checkpointer);
+        let published = checkpointer.map_or(Ok(()), |checkpointer| checkpointer.publish());
+        published.map_err(|failed| self.failed(&failed))
     }
 
     fn backed_bytes(&self) -> Result<u64, MediumError> {

@@ -21,8 +21,8 @@ pub(super) struct Group {
     log: Mutex<State>,
     /// Signalled when more is durable, when there is room, and when something failed.
     changed: Condvar,
-    /// Signalled when a round is due.
-    round_due: Condvar,
+    /// Signalled when a checkpoint is due.
+    checkpoint_due: Condvar,
     /// Signalled when something is due that nobody waits for.
     write_due: Condvar,
     /// Number of the newest record.
@@ -67,7 +67,7 @@ impl Group {
                 due: None,
             }),
             changed: Condvar::new(),
-            round_due: Condvar::new(),
+            checkpoint_due: Condvar::new(),
             write_due: Condvar::new(),
             appended: AtomicU64::new(0),
             handed: AtomicU64::new(0),
@@ -159,7 +159,7 @@ impl Group {
             }
             Next::Full => {
                 state.starved = true;
-                self.round_due.notify_all();
+                self.checkpoint_due.notify_all();
                 self.wait_for_change(state)
             }
             Next::Grow(growth) => {
@@ -168,7 +168,7 @@ impl Group {
                 let mut state = self.lock();
                 match grown {
                     Ok(()) => state.log.grown(&growth),
-                    // The log stays as long as it is: rounds make room in it.
+                    // The log stays as long as it is: checkpoints make room in it.
                     Err(_) => state.log.stay(),
                 }
                 self.changed.notify_all();
@@ -193,7 +193,7 @@ impl Group {
         self.handed.store(state.log.handed(), Ordering::Release);
         self.durable.store(state.log.durable(), Ordering::Release);
         if state.log.is_half_full() {
-            self.round_due.notify_all();
+            self.checkpoint_due.notify_all();
         }
         self.changed.notify_all();
     }
@@ -250,12 +250,12 @@ impl Group {
         }
     }
 
-    /// Waits until a round is due, or the medium is about to go.
-    pub(super) fn wait_for_round<'g>(
+    /// Waits until a checkpoint is due, or the medium is about to go.
+    pub(super) fn wait_for_checkpoint<'g>(
         &'g self,
         state: MutexGuard<'g, State>,
     ) -> MutexGuard<'g, State> {
-        self.round_due
+        self.checkpoint_due
             .wait(state)
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -269,7 +269,7 @@ impl Group {
     /// Says that the medium is about to go.
     pub(super) fn close(&self) {
         self.lock().closing = true;
-        self.round_due.notify_all();
+        self.checkpoint_due.notify_all();
         self.write_due.notify_all();
     }
 
@@ -279,7 +279,7 @@ impl Group {
         state.failed.get_or_insert(Failed { doing, source });
         self.has_failed.store(true, Ordering::Release);
         self.changed.notify_all();
-        self.round_due.notify_all();
+        self.checkpoint_due.notify_all();
         self.write_due.notify_all();
     }
 }

@@ -9,7 +9,7 @@ use rangemap::RangeSet;
 use super::disk::{Disk, Durability, Part, write_all};
 use crate::file::PoolFile;
 
-/// What the program has done to the pool's space since, which a round that is older must leave in place.
+/// What the program has done to the pool's space since, which a checkpoint that is older must leave in place.
 #[derive(Debug, Default)]
 pub(super) struct Since {
     /// Bytes of the pool now.
@@ -26,7 +26,7 @@ pub(super) struct HomeFile<'f> {
 }
 
 impl HomeFile<'_> {
-    /// Changes the file's space as a round says.
+    /// Changes the file's space as a checkpoint says.
     pub(super) fn give_back(self, home: &Home, since: &Since) -> io::Result<()> {
         let len = self.len()?;
         let wanted = since.len.max(home.at_least);

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, head_offset};
-use firn_log::{Blocks, Growth, Write};
+use firn_log::{Blocks, Growth, Write, newest_head};
 use rustix::fs::{Mode, OFlags, open, unlink};
 use rustix::io::Errno;
 
@@ -33,6 +33,39 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
+    /// The generation of a pool that has no name yet.
+    pub(super) const UNPUBLISHED: u64 = 0;
+    /// The first generation of a pool that has one.
+    pub(super) const PUBLISHED: u64 = 1;
+
+    /// Sees to it that no log lies where that of a new pool belongs. One goes that was made for a pool that never had its
+    /// name.
+    ///
+    /// Errors: `AlreadyExists` if it is the log of a pool that may be elsewhere; what the system says.
+    pub(super) fn make_way(pool: &Path) -> io::Result<()> {
+        let Some(heads) = heads(pool)? else {
+            return Ok(());
+        };
+        let mut read = |at: u64, into: &mut [u8]| {
+            let from = heads.get(at as usize..).unwrap_or(&[]);
+            let len = from.len().min(into.len());
+            into[..len].copy_from_slice(&from[..len]);
+            Ok(len)
+        };
+        let unpublished = |head: Head| head.pool_generation == Self::UNPUBLISHED;
+        match is_blank(&heads) || newest_head(&mut read).is_ok_and(unpublished) {
+            true => Ok(unlink(Self::path_of(pool))?),
+            false => Err(io::ErrorKind::AlreadyExists.into()),
+        }
+    }
+
+    /// Whether a log lies beside a pool that counts.
+    ///
+    /// Errors: what the system says.
+    pub(super) fn lies_beside(pool: &Path) -> io::Result<bool> {
+        Ok(heads(pool)?.is_some_and(|heads| !is_blank(&heads)))
+    }
+
     /// What the log of a pool is called.
     pub(super) fn path_of(pool: &Path) -> PathBuf {
         let mut name = OsString::from(pool);
@@ -88,13 +121,6 @@ impl LogFile {
     /// Bytes of the file.
     pub(super) fn bytes(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
-    }
-
-    /// Whether there are zeros, or nothing, where the heads belong.
-    pub(super) fn is_blank(&self) -> io::Result<bool> {
-        let mut heads = vec![0; (HEAD_BLOCKS * BLOCK_BYTES) as usize];
-        self.read(0, &mut heads)?;
-        Ok(heads.iter().all(|&byte| byte == 0))
     }
 
     /// Fills `into` from byte `at` on, as far as the file goes.
@@ -179,4 +205,22 @@ impl LogFile {
         let (file, parts) = ((file, Part::Log), (blocks, BLOCK_BYTES as usize));
         write_all(&*self.disk, file, at, parts, durability)
     }
+}
+
+/// The bytes where a log's heads belong, as far as the file goes; `None` if there is no log.
+fn heads(pool: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = match File::open(LogFile::path_of(pool)) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    let mut heads = Vec::new();
+    file.take(HEAD_BLOCKS * BLOCK_BYTES)
+        .read_to_end(&mut heads)?;
+    Ok(Some(heads))
+}
+
+/// Whether no head was ever written: it is durable before the first record is.
+fn is_blank(heads: &[u8]) -> bool {
+    heads.iter().all(|&byte| byte == 0)
 }

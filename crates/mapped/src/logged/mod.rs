@@ -3,7 +3,7 @@
 //! HOOP's idea (section III) in software. The pool's pages are mapped privately, so nothing that is stored reaches the
 //! file by itself. A write-back notes its lines for the thread, and a fence appends their content to the log in memory:
 //! order, which waits for nothing. Durability is a ticket's matter: whoever waits for one writes the log for all
-//! ([`group`]). In the background what is durable goes home, each word once ([`coalescer`]).
+//! ([`group`]). In the background what is durable goes home, each word once ([`checkpointer`]).
 //!
 //! # Why any prefix of the log is an image that the heap expects
 //!
@@ -18,12 +18,12 @@
 //! group       the log in memory, and who writes it
 //! log_file    the log's file
 //! home        the pool's file
-//! coalescer   brings the log home
+//! checkpointer   brings the log home
 //! recovery    what a crash left goes home
 //! contract    the medium
 //! ```
 
-mod coalescer;
+mod checkpointer;
 mod contract;
 mod disk;
 mod group;
@@ -42,7 +42,7 @@ use firn_log::{Log, Reach};
 use firn_media::Level;
 use rangemap::RangeSet;
 
-use self::coalescer::Coalescer;
+use self::checkpointer::Checkpointer;
 pub use self::disk::{Disk, Durability, Part, SystemDisk};
 use self::group::{Failed, Group};
 use self::home::Since;
@@ -108,7 +108,7 @@ pub struct LoggedFile {
 /// The log of an open pool, and the threads that write it in time and bring it home.
 #[derive(Debug)]
 struct Running {
-    coalescer: Arc<Coalescer>,
+    checkpointer: Arc<Checkpointer>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -121,9 +121,40 @@ impl Running {
 
     /// Ends the threads. Returns whether none panicked.
     fn end(&self) -> bool {
-        self.coalescer.group.close();
+        self.checkpointer.group.close();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.drain(..).all(|thread| thread.join().is_ok())
+    }
+}
+
+/// Sees to it that no log lies where that of a new pool belongs.
+///
+/// Errors: `LogOfAnother`, and what the system says.
+pub(crate) fn make_way(path: &Path) -> Result<(), MappedError> {
+    LogFile::make_way(path).map_err(|refused| match refused.kind() {
+        std::io::ErrorKind::AlreadyExists => MappedError::LogOfAnother {
+            path: path.to_path_buf(),
+            log: LogFile::path_of(path),
+        },
+        _ => MappedError::io(&path.display().to_string(), "looking for a log", refused),
+    })
+}
+
+/// Refuses a pool beside which its log lies: without the log its newest content is missing.
+///
+/// Errors: `HasLog`, and what the system says.
+pub(crate) fn refuse_log(path: &Path) -> Result<(), MappedError> {
+    match LogFile::lies_beside(path) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(MappedError::HasLog {
+            path: path.to_path_buf(),
+            log: LogFile::path_of(path),
+        }),
+        Err(e) => Err(MappedError::io(
+            &path.display().to_string(),
+            "looking for a log",
+            e,
+        )),
     }
 }
 
@@ -140,6 +171,7 @@ impl LoggedFile {
         options: &LoggedOptions,
     ) -> Result<Self, MappedError> {
         let file = PoolFile::create(path.as_ref())?;
+        make_way(path.as_ref())?;
         Ok(Self::around(
             Mapped::create_privately(file, initial_len, &options.mapped)?,
             options,
@@ -178,10 +210,10 @@ impl LoggedFile {
         }
     }
 
-    /// Starts the log's session.
+    /// Starts the threads of the log.
     fn start(&self, log: Log, log_file: LogFile) -> Result<(), MappedError> {
         let file = self.mapped.file.clone();
-        let coalescer = Arc::new(Coalescer {
+        let checkpointer = Arc::new(Checkpointer {
             group: Arc::new(Group::new(log, log_file)),
             file: file.expect("a logged file has a file"),
             disk: Arc::clone(&self.options.disk),
@@ -189,12 +221,12 @@ impl LoggedFile {
             turn: Mutex::new(()),
         });
         let mut running = Running {
-            coalescer: Arc::clone(&coalescer),
+            checkpointer: Arc::clone(&checkpointer),
             threads: Mutex::default(),
         };
-        let group = Arc::clone(&coalescer.group);
+        let group = Arc::clone(&checkpointer.group);
         let jobs: [(&str, Box<dyn FnOnce() + Send>); 2] = [
-            ("firn home", Box::new(move || coalescer.run())),
+            ("firn home", Box::new(move || checkpointer.run())),
             ("firn log", Box::new(move || group.write_in_time())),
         ];
         for (name, job) in jobs {
@@ -215,7 +247,9 @@ impl LoggedFile {
     /// The log, if it is known whose it is.
     #[inline(always)]
     fn group(&self) -> Option<&Group> {
-        self.running.get().map(|running| &*running.coalescer.group)
+        self.running
+            .get()
+            .map(|running| &*running.checkpointer.group)
     }
 
     /// Makes everything up to now durable and brings it home.
@@ -223,9 +257,9 @@ impl LoggedFile {
         let Some(running) = self.running.get() else {
             return Ok(());
         };
-        let group = &running.coalescer.group;
+        let group = &running.checkpointer.group;
         group.wait(group.appended(), Reach::Disk)?;
-        running.coalescer.round()
+        running.checkpointer.checkpoint()
     }
 
     fn lock_since(&self) -> MutexGuard<'_, Since> {
@@ -245,17 +279,17 @@ impl Drop for LoggedFile {
         };
         let ended = running.end();
         let closed = || {
-            if running.coalescer.file.is_draft() {
+            if running.checkpointer.file.is_draft() {
                 return Some(true);
             }
-            let superblock = recovery::superblock(&running.coalescer.file)
+            let superblock = recovery::superblock(&running.checkpointer.file)
                 .ok()
                 .flatten()?;
             Some(superblock.state != OpenState::Open)
         };
         if home.is_ok() && ended && closed() == Some(true) {
             // A log that stays is brought home by the next opening: it is there already.
-            let _ = running.coalescer.group.file.remove();
+            let _ = running.checkpointer.group.file.remove();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Opening a pool with its log: what the last session left goes home before another one begins (L9).
+//! Opening a pool with its log: what the last opening left goes home before anything is appended (L9).
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -14,9 +14,9 @@ use crate::file::PoolFile;
 use crate::system::Randomness;
 use crate::{LoggedOptions, MappedError};
 
-/// How often a session writes the superblock at most: twice when it opens a pool of an older version, and once more
-/// when it closes it.
-const SESSION_GENERATIONS: u64 = 4;
+/// How often the superblock is written at most from one opening to the next: twice by the opening of a pool of an older
+/// version, and by closing it.
+const OPENING_GENERATIONS: u64 = 4;
 
 /// The newer sound superblock of a pool's file.
 pub(super) fn superblock(file: &PoolFile) -> Result<Option<Superblock>, MappedError> {
@@ -39,7 +39,7 @@ pub(super) fn superblock(file: &PoolFile) -> Result<Option<Superblock>, MappedEr
     Ok(newest)
 }
 
-/// Brings home what a crash left in the log, and begins a session with an empty one.
+/// Brings home what a crash left in the log, and begins anew with an empty one.
 ///
 /// Errors: the pool needs its log and has none; the log is another pool's, or damaged; what the system says. Both files
 /// are as they were, or the log is home in part, which the next recovery repeats.
@@ -58,11 +58,12 @@ pub(super) fn recover(
         source,
     };
     let io_error = |doing| move |source: io::Error| file.error(doing, source);
-    let found = LogFile::open(&file.path, &options.disk).map_err(io_error("opening the log"))?;
-    // One whose head was never written is none: the head is durable before the first record is.
-    let blank = found.as_ref().map_or(Ok(true), LogFile::is_blank);
-    let blank = blank.map_err(io_error("reading the log's head"))?;
-    let Some(log) = found.filter(|_| !blank) else {
+    let beside = LogFile::lies_beside(&file.path).map_err(io_error("reading the log's head"))?;
+    let found = match beside {
+        true => LogFile::open(&file.path, &options.disk).map_err(io_error("opening the log"))?,
+        false => None,
+    };
+    let Some(log) = found else {
         if superblock.state == OpenState::Open && superblock.domain == StoredDomain::Logged {
             return Err(MappedError::LogMissing {
                 path: file.path.clone(),
@@ -76,7 +77,7 @@ pub(super) fn recover(
     let head = newest_head(&mut read).map_err(|e| log_error(&log, e))?;
     let base = head.pool_generation;
     if head.uuid != superblock.uuid
-        || !(base..=base + SESSION_GENERATIONS).contains(&superblock.generation)
+        || !(base..=base + OPENING_GENERATIONS).contains(&superblock.generation)
     {
         return Err(MappedError::ForeignLog {
             path: file.path.clone(),
@@ -98,7 +99,7 @@ pub(super) fn recover(
     let generation = self::superblock(file)?.map_or(superblock.generation, |s| s.generation);
     let next = Head {
         generation: head.generation + 1,
-        session: randomness.next(),
+        salt: randomness.next(),
         pool_generation: generation,
         tail: 0,
         ..head
@@ -141,7 +142,7 @@ pub(super) fn begin(
     let head = Head {
         generation: 1,
         uuid,
-        session: randomness.next(),
+        salt: randomness.next(),
         segment_blocks: SEGMENT_BLOCKS,
         pool_generation,
         tail: 0,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
 use firn_heap::{Error, Pool, PoolOptions};
-use firn_mapped::{LoggedFile, LoggedOptions};
+use firn_mapped::{LoggedFile, LoggedOptions, Mapped, MappedOptions};
 use firn_structures::Map;
 
 use crate::support::Random;
@@ -70,6 +70,21 @@ pub fn insert(session: &mut firn_heap::Session<LoggedFile>, number: u64) -> Resu
     })
 }
 
+/// A pool that was killed is refused without its log, and by whoever would overlook the log.
+fn assert_needs_its_log(path: &Path) {
+    let refused = Mapped::open(path, &MappedOptions::default()).unwrap_err();
+    assert!(refused.to_string().contains("is in its log"), "{refused}");
+    let log = path.with_file_name("pool.firn-log");
+    let aside = path.with_file_name("aside");
+    std::fs::rename(&log, &aside).unwrap();
+    let refused = LoggedFile::open(path, &options()).unwrap_err();
+    assert!(refused.to_string().contains("is missing"), "{refused}");
+    let medium = Mapped::open(path, &MappedOptions::default()).unwrap();
+    let refused = Pool::open(medium, &PoolOptions::new("logged")).err().unwrap();
+    assert!(refused.to_string().contains("is in its log"), "{refused}");
+    std::fs::rename(&aside, &log).unwrap();
+}
+
 /// Inserts entries until it is killed, and says so after each of them.
 #[test]
 fn child_that_is_killed() {
@@ -120,6 +135,7 @@ fn a_killed_program_loses_nothing_that_was_acknowledged() {
         child.kill().unwrap();
         child.wait().unwrap();
         let said: Option<u64> = reader.join().unwrap();
+        assert_needs_its_log(&path);
         least = least.max(said.map_or(0, |number| number + 1));
         let pool = open(&path);
         let found = entries(&pool);

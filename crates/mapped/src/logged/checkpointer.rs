@@ -6,28 +6,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use firn_log::Reach;
 
 use super::disk::Disk;
-use super::group::Group;
+use super::group::{Failed, Group};
 use super::home::{HomeFile, Since};
+use super::log_file::LogFile;
 use crate::file::PoolFile;
 
-/// What a round needs.
+/// What a checkpoint needs.
 #[derive(Debug)]
-pub(super) struct Coalescer {
+pub(super) struct Checkpointer {
     pub(super) group: Arc<Group>,
     pub(super) file: Arc<PoolFile>,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) since: Arc<Mutex<Since>>,
-    /// One round at a time.
+    /// One checkpoint at a time.
     pub(super) turn: Mutex<()>,
 }
 
-impl Coalescer {
+impl Checkpointer {
     /// Brings home what is due, until the medium goes.
     pub(super) fn run(&self) {
         let mut state = self.group.lock();
         while !state.closing && state.failed.is_none() {
             if !(state.starved || state.log.is_half_full()) {
-                state = self.group.wait_for_round(state);
+                state = self.group.wait_for_checkpoint(state);
                 continue;
             }
             drop(state);
@@ -36,25 +37,43 @@ impl Coalescer {
             let _ = self
                 .group
                 .wait(handed, Reach::Disk)
-                .and_then(|()| self.round());
+                .and_then(|()| self.checkpoint());
             state = self.group.lock();
         }
+    }
+
+    /// Makes the log that of a pool that has its name.
+    ///
+    /// Errors: as [`Checkpointer::checkpoint`].
+    pub(super) fn publish(&self) -> Result<(), Failed> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let head = self.group.lock().log.head_of(LogFile::PUBLISHED);
+        let written = self.group.file.write_head(&head);
+        let mut state = self.group.lock();
+        match written {
+            Ok(()) => state.log.is_of(head),
+            Err(source) => {
+                self.group
+                    .fail(&mut state, "writing the log's head", source);
+            }
+        }
+        state.failed.clone().map_or(Ok(()), Err)
     }
 
     /// Brings home all that is durable now.
     ///
     /// Errors: what the system says; from then on nothing becomes durable.
-    pub(super) fn round(&self) -> Result<(), super::group::Failed> {
+    pub(super) fn checkpoint(&self) -> Result<(), Failed> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.group.lock();
         if let Some(failed) = &state.failed {
             return Err(failed.clone());
         }
-        let Some(round) = state.log.begin_round() else {
+        let Some(checkpoint) = state.log.begin_checkpoint() else {
             self.group.room(&mut state);
             return Ok(());
         };
-        let head = state.log.head_after(&round);
+        let head = state.log.head_after(&checkpoint);
         drop(state);
         let home_file = HomeFile {
             file: &self.file,
@@ -62,7 +81,7 @@ impl Coalescer {
         };
         let steps: [(&'static str, &dyn Fn() -> io::Result<()>); 3] = [
             ("writing the pool's file", &|| {
-                let home = round.home();
+                let home = checkpoint.home();
                 let since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
                 home_file.give_back(&home, &since)?;
                 drop(since);
@@ -83,7 +102,7 @@ impl Coalescer {
             let failed = state.failed.clone();
             return failed.map_or(Ok(()), Err);
         }
-        state.log.end_round(round);
+        state.log.end_checkpoint(checkpoint);
         self.group.room(&mut state);
         Ok(())
     }
