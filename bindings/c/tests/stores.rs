@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use support::{AT_SAFEPOINTS, BESIDE, NEVER, SANITIZED};
 use support::{command, compile_pmemobj, compile_with_libpmemobj, here, said_until_killed};
 
-const STORES: [&str; 5] = ["queue", "hash", "strings", "red_black", "btree"];
 const KILLS: u64 = 12;
 
 fn source(name: &str) -> PathBuf {
@@ -47,73 +46,90 @@ fn told_anew(program: &Path, collects: &str, arguments: &[&str]) -> String {
     told(program, collects, &folder.path().join("pool"), arguments)
 }
 
-#[test]
-fn stores_answer_what_they_answer_with_libpmemobj() {
+/// Tests of one store each, so that they share the processors.
+macro_rules! of_each_store {
+    ($($store:ident),*) => {
+        mod answers_are_those_with_libpmemobj {
+            $(#[test]
+            fn $store() {
+                super::answers_are_those_with_libpmemobj(stringify!($store));
+            })*
+        }
+        mod everything_moves_under_sanitizers {
+            $(#[test]
+            fn $store() {
+                super::everything_moves_under_sanitizers(stringify!($store));
+            })*
+        }
+        mod kills_lose_nothing_that_was_said {
+            $(#[test]
+            fn $store() {
+                super::kills_lose_nothing_that_was_said(stringify!($store));
+            })*
+        }
+    };
+}
+
+of_each_store!(queue, hash, strings, red_black, btree);
+
+fn answers_are_those_with_libpmemobj(store: &str) {
     let folder = tempfile::tempdir().unwrap();
-    for store in STORES {
-        let with_gcc = built(store, "gcc", &["-O2"], folder.path());
-        let with_clang = built(store, "clang", &["-O2"], folder.path());
-        let driver = source("driver");
-        let flags = ["-O2", driver.to_str().unwrap()];
-        let with_libpmemobj = compile_with_libpmemobj(&source(store), &flags, folder.path());
-        for seed in ["1", "2", "3"] {
-            let course = ["random", seed, "1500"];
-            let answers = told_anew(&with_gcc, NEVER, &course);
-            assert!(answers.contains(", sound"), "{store} {seed}: {answers}");
-            let others = [
-                told_anew(&with_clang, AT_SAFEPOINTS, &course),
-                told_anew(&with_clang, BESIDE, &course),
-            ];
-            let theirs = with_libpmemobj.iter();
-            let theirs = theirs.map(|program| told_anew(program, NEVER, &course));
-            for other in theirs.chain(others) {
-                assert_eq!(answers, other, "{store} {seed}");
-            }
+    let with_gcc = built(store, "gcc", &["-O2"], folder.path());
+    let with_clang = built(store, "clang", &["-O2"], folder.path());
+    let driver = source("driver");
+    let flags = ["-O2", driver.to_str().unwrap()];
+    let with_libpmemobj = compile_with_libpmemobj(&source(store), &flags, folder.path());
+    for seed in ["1", "2", "3"] {
+        let course = ["random", seed, "1500"];
+        let answers = told_anew(&with_gcc, NEVER, &course);
+        assert!(answers.contains(", sound"), "{store} {seed}: {answers}");
+        let others = [
+            told_anew(&with_clang, AT_SAFEPOINTS, &course),
+            told_anew(&with_clang, BESIDE, &course),
+        ];
+        let theirs = with_libpmemobj.iter();
+        let theirs = theirs.map(|program| told_anew(program, NEVER, &course));
+        for other in theirs.chain(others) {
+            assert_eq!(answers, other, "{store} {seed}");
         }
     }
 }
 
-#[test]
-fn stores_are_clean_under_sanitizers_while_everything_moves() {
+fn everything_moves_under_sanitizers(store: &str) {
     let folder = tempfile::tempdir().unwrap();
-    for store in STORES {
-        let program = built(store, "gcc", &SANITIZED, folder.path());
-        let answers = told_anew(&program, AT_SAFEPOINTS, &["random", "4", "1200"]);
-        assert!(answers.contains(", sound"), "{store}: {answers}");
-    }
+    let program = built(store, "gcc", &SANITIZED, folder.path());
+    let answers = told_anew(&program, AT_SAFEPOINTS, &["random", "4", "1200"]);
+    assert!(answers.contains(", sound"), "{store}: {answers}");
 }
 
-#[test]
-fn stores_keep_what_they_said_through_kills() {
+fn kills_lose_nothing_that_was_said(store: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut random = fastrand::Rng::with_seed(11);
-    for store in STORES {
-        let program = built(store, "gcc", &["-O2"], folder.path());
-        let pool = folder.path().join(store);
-        // Neither library accepts a file as a pool if it was still being made.
-        told(&program, NEVER, &pool, &["content"]);
-        let mut changes = 0;
-        for _ in 0..KILLS {
-            let collects = [BESIDE, AT_SAFEPOINTS][random.usize(..2)];
-            let mut run = command(&program);
-            run.arg(&pool)
-                .args(["run", "9"])
-                .env("FIRN_COLLECT", collects);
-            let said = said_until_killed(&mut run, random.u64(4_000..60_000));
-            let content = told(&program, NEVER, &pool, &["content"]);
-            let found: u64 = content.split(' ').next().unwrap().parse().unwrap();
-            assert!(
-                found >= said && found >= changes,
-                "{store}: {said} changes were durable, {content}"
-            );
-            changes = found;
-            let replayed = told_anew(&program, NEVER, &["random", "9", &found.to_string()]);
-            let expected = replayed.lines().next_back().unwrap();
-            assert_eq!(content.trim_end(), expected, "{store}");
-        }
+    let program = built(store, "gcc", &["-O2"], folder.path());
+    let pool = folder.path().join(store);
+    // Neither library accepts a file as a pool if it was still being made.
+    told(&program, NEVER, &pool, &["content"]);
+    let mut changes = 0;
+    for _ in 0..KILLS {
+        let collects = [BESIDE, AT_SAFEPOINTS][random.usize(..2)];
+        let mut run = command(&program);
+        run.arg(&pool)
+            .args(["run", "9"])
+            .env("FIRN_COLLECT", collects);
+        let said = said_until_killed(&mut run, random.u64(4_000..60_000));
+        let content = told(&program, NEVER, &pool, &["content"]);
+        let found: u64 = content.split(' ').next().unwrap().parse().unwrap();
         assert!(
-            changes > 50 * KILLS,
-            "{store}: {changes} changes are too few to be killed in"
+            found >= said && found >= changes,
+            "{store}: {said} changes were durable, {content}"
         );
+        changes = found;
+        let replayed = told_anew(&program, NEVER, &["random", "9", &found.to_string()]);
+        let expected = replayed.lines().next_back().unwrap();
+        assert_eq!(content.trim_end(), expected, "{store}");
     }
+    assert!(
+        changes > 50 * KILLS,
+        "{store}: {changes} changes are too few to be killed in"
+    );
 }

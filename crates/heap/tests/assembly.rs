@@ -7,7 +7,10 @@ use disassembly::instructions;
 
 #[test]
 fn a_field_load_is_one_mov() {
-    let text = disassembly::of_example(env!("CARGO_MANIFEST_DIR"), "field_load");
+    let text = disassembly::of_program(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/probe"),
+        "firn-heap-probe",
+    );
     let load = instructions(&text, "probe_load");
     assert_eq!(load.len(), 2, "{load:?}");
     assert!(load[0].starts_with("mov rax,QWORD PTR [r"), "{load:?}");

@@ -76,6 +76,8 @@ const COMMAND_LINE: &str = "firn";
 const EXAMPLES: &str = "firn-examples";
 /// Rooms that stand alone.
 const ALONE: &[&str] = &["firn-rivals", "xtask"];
+/// The program whose machine code the heap's tests inspect; nobody knows it.
+const PROBE: &str = "firn-heap-probe";
 /// Rooms that production rooms may use in their tests, besides those that they may know.
 const IN_TESTS: &[&str] = &[
     "firn-mapped",
@@ -126,7 +128,7 @@ fn every_room_is_in_the_table() {
     let named = tables
         .map(|(room, _)| *room)
         .chain(ALONE.iter().copied())
-        .chain([LAB, COMMAND_LINE, EXAMPLES]);
+        .chain([LAB, COMMAND_LINE, EXAMPLES, PROBE]);
     let named: BTreeSet<String> = named.map(str::to_owned).collect();
     let found: BTreeSet<String> = arrows(false).into_keys().collect();
     assert_eq!(found, named);
@@ -144,6 +146,7 @@ fn rooms_know_only_whom_they_may_know() {
     let production = PRODUCTION.iter().map(|(room, _)| *room);
     let rooms: Vec<&str> = production.clone().collect();
     assert_within(EXAMPLES, &arrows[EXAMPLES], &rooms);
+    assert_within(PROBE, &arrows[PROBE], &rooms);
     let below = BELOW_THE_LAB.iter().map(|(room, _)| *room);
     let rooms: Vec<&str> = production.chain(below).collect();
     assert_within(LAB, &arrows[LAB], &rooms);
@@ -158,6 +161,7 @@ fn nobody_knows_the_lab_but_the_command_line() {
             assert!(room == COMMAND_LINE || !knows.contains(LAB), "{room}");
             assert!(!knows.contains(COMMAND_LINE), "{room}");
             assert!(!knows.contains(EXAMPLES), "{room}");
+            assert!(!knows.contains(PROBE), "{room}");
         }
     }
 }

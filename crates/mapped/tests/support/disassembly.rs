@@ -3,13 +3,29 @@
 use std::process::Command;
 
 /// Builds an example of the crate in `folder` in release mode and disassembles it.
+#[allow(dead_code, reason = "each crate has a probe of one kind")]
 pub fn of_example(folder: &str, example: &str) -> String {
+    built(
+        folder,
+        ["--example", example],
+        &format!("examples/{example}"),
+    )
+}
+
+/// As [`of_example`], for a program of the crate.
+#[allow(dead_code, reason = "each crate has a probe of one kind")]
+pub fn of_program(folder: &str, program: &str) -> String {
+    built(folder, ["--bin", program], program)
+}
+
+fn built(folder: &str, what: [&str; 2], path: &str) -> String {
     let this = std::env::current_exe().unwrap();
     let target = this.ancestors().nth(3).expect("target/profile/deps/name");
     let manifest = format!("{folder}/Cargo.toml");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--release", "--offline", "--quiet"])
-        .args(["--example", example, "--manifest-path", &manifest])
+        .args(what)
+        .args(["--manifest-path", &manifest])
         .arg("--target-dir")
         .arg(target)
         .env_remove("RUSTFLAGS")
@@ -17,7 +33,7 @@ pub fn of_example(folder: &str, example: &str) -> String {
     assert!(built.unwrap().success());
     let output = Command::new("objdump")
         .args(["-d", "--no-show-raw-insn", "-M", "intel"])
-        .arg(target.join("release/examples").join(example))
+        .arg(target.join("release").join(path))
         .output()
         .expect("binutils are installed");
     assert!(output.status.success());

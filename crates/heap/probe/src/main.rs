@@ -1,4 +1,4 @@
-//! The code that `tests/assembly.rs` inspects: reading a field, and following a reference.
+//! The code that the heap's `tests/assembly.rs` inspects: reading a field, and following a reference.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use std::hint::black_box;
