@@ -181,6 +181,11 @@ impl Log {
         2 * (self.next_block - self.head.tail) > self.segments.most_blocks()
     }
 
+    /// Whether a write is in flight, or the file grows.
+    pub fn is_busy(&self) -> bool {
+        self.in_flight
+    }
+
     /// What to do next so that a record comes so far (L2).
     pub fn next(&mut self, record: u64, reach: Reach) -> Next {
         match reach {

@@ -76,7 +76,7 @@ const STRIDE: usize = 17;
 fn stride(domain: Domain) -> usize {
     match domain {
         Domain::Eadr => 1,
-        Domain::Adr | Domain::Process => STRIDE,
+        Domain::Adr | Domain::Process | Domain::Logged => STRIDE,
     }
 }
 

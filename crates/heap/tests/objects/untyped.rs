@@ -336,7 +336,7 @@ fn lengths_and_offsets_at_every_edge_are_refused() {
             let node = Obj::<Untyped, _>::of_root(view, "node").unwrap().unwrap();
             let bad = |error| matches!(error, Err(Error::BadRange { .. }));
             assert!(bad(node.compare_exchange_at(&layout, edge, 0, 1).map(drop)));
-            assert!(bad(node.persist_at(&layout, edge)));
+            assert!(bad(node.persist_at(&layout, edge).map(drop)));
         });
     }
     assert_eq!(pool.check().unwrap(), []);

@@ -49,7 +49,8 @@ fn act(session: &mut Session<Crash>, act: Act) {
         let held = counters.load(Counters::EXCHANGED);
         let exchanged = counters.compare_exchange(Counters::EXCHANGED, held, held + 1);
         assert_eq!(exchanged.unwrap(), Ok(held));
-        return counters.persist(Counters::EXCHANGED).unwrap();
+        counters.persist(Counters::EXCHANGED).unwrap();
+        return;
     }
     session
         .transaction(|tx| {

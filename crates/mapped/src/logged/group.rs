@@ -45,6 +45,12 @@ pub(super) struct State {
     pub(super) closing: bool,
     /// Whether somebody waits for room.
     pub(super) starved: bool,
+    /// Threads that wait for records.
+    waiting: u64,
+    /// Threads that the last write let go, which may soon be back.
+    expected: u64,
+    /// How long the last write took.
+    write_time: Duration,
     /// When the newest record is to be durable at the latest, though nobody waits for it.
     due: Option<Instant>,
 }
@@ -56,6 +62,17 @@ pub(super) struct Failed {
     pub(super) source: Arc<io::Error>,
 }
 
+/// The part of a write's time for which the next one waits at most for threads that the last one let go. Without it the
+/// first of them to be back would write alone, and the others would wait for its write and then for their own.
+const GATHERING: u32 = 4;
+
+impl State {
+    /// Whether more threads are expected to join the next write.
+    fn may_gather(&self) -> bool {
+        !self.log.is_busy() && self.waiting < self.expected
+    }
+}
+
 impl Group {
     pub(super) fn new(log: Log, file: LogFile) -> Self {
         Self {
@@ -64,6 +81,9 @@ impl Group {
                 failed: None,
                 closing: false,
                 starved: false,
+                waiting: 0,
+                expected: 0,
+                write_time: Duration::ZERO,
                 due: None,
             }),
             changed: Condvar::new(),
@@ -130,15 +150,28 @@ impl Group {
             return Ok(());
         }
         let mut state = self.lock();
-        loop {
+        state.waiting += 1;
+        let mut since = None;
+        let result = loop {
             if let Some(failed) = &state.failed {
-                return Err(failed.clone());
+                break Err(failed.clone());
+            }
+            if reach == Reach::Disk && state.may_gather() {
+                let since = *since.get_or_insert_with(Instant::now);
+                if since.elapsed() < state.write_time / GATHERING {
+                    drop(state);
+                    std::thread::yield_now();
+                    state = self.lock();
+                    continue;
+                }
             }
             match state.log.next(record, reach) {
-                Next::Done => return Ok(()),
+                Next::Done => break Ok(()),
                 next => state = self.step(state, next),
             }
-        }
+        };
+        state.waiting -= 1;
+        result
     }
 
     /// Does what the log asks for, or waits for who does it.
@@ -176,8 +209,11 @@ impl Group {
             }
             Next::Write(write) => {
                 drop(state);
+                let begin = Instant::now();
                 let written = self.file.write(&write);
+                let time = begin.elapsed();
                 let mut state = self.lock();
+                (state.expected, state.write_time) = (state.waiting, time);
                 match written {
                     Ok(()) => state.log.written(write),
                     Err(source) => self.fail(&mut state, "writing to the log", source),

@@ -214,7 +214,7 @@ fn time_goes_on_and_waiting_ends() {
         medium.pause(attempt);
     }
     assert!(medium.now_ns() > start);
-    medium.wait_durable(medium.commit());
+    medium.wait_durable(medium.commit()).unwrap();
 }
 
 #[test]

@@ -80,7 +80,9 @@ fn assert_needs_its_log(path: &Path) {
     let refused = LoggedFile::open(path, &options()).unwrap_err();
     assert!(refused.to_string().contains("is missing"), "{refused}");
     let medium = Mapped::open(path, &MappedOptions::default()).unwrap();
-    let refused = Pool::open(medium, &PoolOptions::new("logged")).err().unwrap();
+    let refused = Pool::open(medium, &PoolOptions::new("logged"))
+        .err()
+        .unwrap();
     assert!(refused.to_string().contains("is in its log"), "{refused}");
     std::fs::rename(&aside, &log).unwrap();
 }
