@@ -139,6 +139,7 @@ impl<M: Medium> Session<M> {
         E: From<Error> + TransactionError,
         F: for<'t> FnMut(Tx<'t, M>) -> Result<R, E>,
     {
+        self.wait_for_room().map_err(E::from)?;
         let mut attempt = 0;
         loop {
             match crate::tx::run(&self.core, &mut body) {
@@ -149,6 +150,12 @@ impl<M: Medium> Session<M> {
                 outcome => return outcome,
             }
         }
+    }
+
+    /// Waits for the medium before an operation begins, while nothing is held.
+    #[inline(always)]
+    pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
+        Ok(self.core.inner.medium.wait_for_room()?)
     }
 
     /// Begins a transaction that stays open until it is ended.
@@ -166,6 +173,7 @@ impl<M: Medium> Session<M> {
     )]
     #[inline]
     pub unsafe fn begin(&mut self) -> Result<OpenTransaction<'_, M>, Error> {
+        self.wait_for_room()?;
         OpenTransaction::begin(&self.core)
     }
 

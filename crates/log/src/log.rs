@@ -120,6 +120,8 @@ impl Log {
         let segment_blocks = u64::from(head.segment_blocks);
         let slots = |bytes: u64| bytes.div_ceil(segment_blocks * BLOCK_BYTES).max(1);
         let (count, most) = (slots(options.initial_bytes), slots(options.bound_bytes));
+        // While one segment is written, what is home frees the other.
+        let most = most.max(LEAST_SEGMENTS);
         Self {
             segments: Segments::new(segment_blocks, count, most),
             staged: Vec::new(),
@@ -374,6 +376,9 @@ impl Checkpoint {
 /// Longest record of lines, in bytes: what a fence covers beyond it goes into further records. Until a fence
 /// returns, persistent memory may hold any part of what it covers, so a cut between them is one that the heap expects.
 pub const LONGEST_RECORD: usize = 256 << 10;
+
+/// Segments that a log may have at least: the longest record fits into what a checkpoint frees.
+const LEAST_SEGMENTS: u64 = 2;
 
 const _: () = assert!(
     LONGEST_RECORD < (SEGMENT_BLOCKS as usize - 1) * PAYLOAD_BYTES,

@@ -7,10 +7,8 @@
 //! Concurrency: a process removes the temporary file only if it holds the lock and has since seen the name lead to the
 //! locked file. So if several processes create the same file, one succeeds and the others get an error.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -19,12 +17,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::beside::draft_of;
 use crate::file::{PoolFile, retry};
 use crate::{MappedError, calls};
-
-const SUFFIX: &[u8] = b".firn-new";
-/// Longest file name, in bytes, on every file system that matters.
-const LONGEST_NAME: usize = 255;
 
 /// The temporary name of a file until it is complete.
 #[derive(Debug)]
@@ -48,7 +43,7 @@ impl Draft {
     ///
     /// Errors: `BeingCreated`, and the system's errors.
     pub(crate) fn begin(path: &Path) -> Result<(Self, File), MappedError> {
-        let temporary = temporary_name(path)?;
+        let temporary = draft_of(path)?;
         let error = |doing| {
             let name = temporary.display().to_string();
             move |source: Errno| MappedError::io(&name, doing, source)
@@ -146,38 +141,6 @@ fn leads_to(path: &Path, file: &File) -> Result<bool, Errno> {
         Err(Errno::NOENT) => Ok(false),
         Err(other) => Err(other),
     }
-}
-
-/// The temporary name: the file's own name between a dot and the suffix. A name that would be too long is cut, and a
-/// digest keeps it unique.
-fn temporary_name(path: &Path) -> Result<PathBuf, MappedError> {
-    let is_folder = path.as_os_str().as_bytes().ends_with(b"/");
-    let Some(name) = path.file_name().filter(|_| !is_folder) else {
-        let path = path.to_path_buf();
-        return Err(match path.as_os_str().is_empty() {
-            true => MappedError::NotFound { path },
-            false => MappedError::IsDirectory { path },
-        });
-    };
-    let name = name.as_bytes();
-    let mut made = b".".to_vec();
-    if 1 + name.len() + SUFFIX.len() <= LONGEST_NAME {
-        made.extend_from_slice(name);
-    } else {
-        let digest = format!("-{:016x}", digest(name));
-        let kept = LONGEST_NAME - 1 - digest.len() - SUFFIX.len();
-        made.extend_from_slice(&name[..kept.min(name.len())]);
-        made.extend_from_slice(digest.as_bytes());
-    }
-    made.extend_from_slice(SUFFIX);
-    Ok(path.with_file_name(OsString::from_vec(made)))
-}
-
-/// FNV-1a. It only has to tell long names apart.
-fn digest(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// Makes the name `path` durable.

@@ -39,6 +39,7 @@ compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total 
 
 mod backing;
 pub mod barrier;
+mod beside;
 mod calls;
 mod copy;
 mod draft;

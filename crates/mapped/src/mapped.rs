@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use firn_media::{Domain, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, round_up};
 
+use crate::beside::{make_way, refuse_log};
 use crate::file::{Access, PoolFile};
 use crate::file_system::FileSystem;
 use crate::flush::Flush;
 use crate::identity::Claim;
-use crate::logged::{make_way, refuse_log};
 use crate::place::PLACE_ALIGNMENT;
 use crate::process::{Process, SharedFile};
 use crate::space::SpaceState;
@@ -151,6 +151,11 @@ impl Mapped {
     ) -> Result<Self, MappedError> {
         let file = PoolFile::open(path.as_ref(), Access::ReadOnly)?;
         refuse_log(path.as_ref())?;
+        Self::copy_of(file, options)
+    }
+
+    /// A copy of the pool in `file`, in memory.
+    pub(crate) fn copy_of(file: PoolFile, options: &MappedOptions) -> Result<Self, MappedError> {
         let len = file.pool_len(Access::ReadOnly)?;
         let (access, backing) = (Access::ReadWrite, Backing::Anonymous);
         let mut medium = Self::assemble(None, access, len, len, backing, options)?;
@@ -297,9 +302,8 @@ impl Mapped {
         mut backing: Backing,
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
-        let (file, stores) = file.map_or((None, Stores::Private), |(file, stores)| {
-            (Some(file), stores)
-        });
+        let (file, stores) = file.unzip();
+        let stores = stores.unwrap_or(Stores::Private);
         let name = display_name(file.as_ref());
         let error = |doing, source| MappedError::io(&name, doing, source);
         let boot_id = boot_id().map_err(|e| error("reading the kernel's boot id", e))?;

@@ -164,6 +164,15 @@ pub trait Memory {
         Ok(())
     }
 
+    /// Waits until the medium has room for what a transaction stores. Media that gather commits hold these in memory
+    /// until the device has taken them; this is where a program that is faster than its device waits.
+    ///
+    /// Concurrency and errors: as [`Memory::wait_durable`].
+    #[inline(always)]
+    fn wait_for_room(&self) -> Result<(), MediumError> {
+        Ok(())
+    }
+
     /// The level of transactions that do not ask for one.
     fn level(&self) -> Level {
         Level::Sync

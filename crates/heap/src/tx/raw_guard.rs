@@ -132,19 +132,22 @@ impl<M: Medium> Drop for RawGuard<'_, M> {
 
 impl<M: Medium> Session<M> {
     /// Runs an undo transaction: commits if `body` returns `Ok`, restores the old contents if it
-    /// returns `Err` or panics. Durable on return.
+    /// returns `Err` or panics. Durable on return; on a medium that gathers commits, as durable as its level says.
     ///
-    /// Errors: the errors of `body`; the pool was not opened with an undo log.
+    /// Errors: the errors of `body`; the pool was not opened with an undo log; the device failed, see
+    /// [`Session::transaction_at`].
     /// Crash: before the last fence the old contents are restored by recovery.
     pub fn raw_transaction<R, E, F>(&mut self, body: F) -> Result<R, E>
     where
         E: From<Error>,
         F: for<'t> FnOnce(RawTx<'t, M>) -> Result<R, E>,
     {
+        self.wait_for_room()?;
         self.check_raw()?;
         let open = RawGuard::enter(&self.core).begin()?;
         let result = body(open.tx())?;
         drop(open.commit()?);
+        self.wait_for_commits()?;
         Ok(result)
     }
 
@@ -155,6 +158,15 @@ impl<M: Medium> Session<M> {
     pub fn raw_guard(&mut self) -> Result<RawGuard<'_, M>, Error> {
         self.check_raw()?;
         Ok(RawGuard::enter(&self.core))
+    }
+
+    /// Waits until the commits of this session have come as far as the pool's level says, on a medium that gathers
+    /// commits. For transactions inside a [`RawGuard`], which wait for nothing: called when the guard is gone.
+    ///
+    /// Errors: the device failed, see [`Session::transaction_at`].
+    pub fn wait_for_commits(&self) -> Result<(), Error> {
+        let medium = &self.core.inner.medium;
+        Ok(medium.wait_at(medium.commit(), medium.level())?)
     }
 
     fn check_raw(&self) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use firn_log::Reach;
 use super::disk::Disk;
 use super::group::{Failed, Group};
 use super::home::{HomeFile, Since};
-use super::log_file::LogFile;
+use crate::beside::PUBLISHED;
 use crate::file::PoolFile;
 
 /// What a checkpoint needs.
@@ -47,7 +47,7 @@ impl Checkpointer {
     /// Errors: as [`Checkpointer::checkpoint`].
     pub(super) fn publish(&self) -> Result<(), Failed> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = self.group.lock().log.head_of(LogFile::PUBLISHED);
+        let head = self.group.lock().log.head_of(PUBLISHED);
         let written = self.group.file.write_head(&head);
         let mut state = self.group.lock();
         match written {

@@ -10,8 +10,8 @@ use firn_media::{Domain, Hardware, Level, MediumError, Memory, Probe, Runtime, S
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use super::group::{Failed, Group};
-use super::log_file::LogFile;
 use super::{LoggedFile, noted, recovery};
+use crate::beside::UNPUBLISHED;
 use crate::{Mapped, MappedPlace, MappedWords};
 
 impl LoggedFile {
@@ -183,6 +183,14 @@ impl Memory for LoggedFile {
     }
 
     #[inline]
+    fn wait_for_room(&self) -> Result<(), MediumError> {
+        match self.group() {
+            Some(group) if group.is_crowded() => self.wait(self.commit(), Reach::System),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
     fn level(&self) -> Level {
         self.options.level
     }
@@ -231,7 +239,7 @@ impl Space for LoggedFile {
         let begun = recovery::begin(
             file,
             identity,
-            LogFile::UNPUBLISHED,
+            UNPUBLISHED,
             &self.mapped.randomness,
             &self.options,
         );

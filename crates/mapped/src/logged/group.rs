@@ -6,7 +6,7 @@
 //! Concurrency: the lock around the [`Log`] is held for steps in memory alone, never during I/O.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,10 @@ pub(super) struct Group {
     write_due: Condvar,
     /// Number of the newest record.
     appended: AtomicU64,
+    /// Bytes of records that no write has taken.
+    staged_bytes: AtomicUsize,
+    /// Bytes of them beyond which transactions wait before they begin.
+    crowded_bytes: usize,
     /// Number of the newest record that the system was given.
     handed: AtomicU64,
     /// Number of the newest record that is durable.
@@ -74,7 +78,7 @@ impl State {
 }
 
 impl Group {
-    pub(super) fn new(log: Log, file: LogFile) -> Self {
+    pub(super) fn new(log: Log, file: LogFile, crowded_bytes: usize) -> Self {
         Self {
             log: Mutex::new(State {
                 log,
@@ -90,6 +94,8 @@ impl Group {
             checkpoint_due: Condvar::new(),
             write_due: Condvar::new(),
             appended: AtomicU64::new(0),
+            staged_bytes: AtomicUsize::new(0),
+            crowded_bytes,
             handed: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
@@ -109,15 +115,28 @@ impl Group {
     ) {
         let mut state = self.lock();
         let newest = append_lines(&mut state.log, lines.iter().map(|&line| read(line)));
-        self.appended.store(newest, Ordering::Release);
+        self.tell_appended(&state, newest);
     }
 
     /// Appends a record.
     pub(super) fn append(&self, write: impl FnOnce(&mut Vec<u8>)) -> u64 {
         let mut state = self.lock();
         let newest = state.log.append(write);
-        self.appended.store(newest, Ordering::Release);
+        self.tell_appended(&state, newest);
         newest
+    }
+
+    #[inline]
+    fn tell_appended(&self, state: &State, newest: u64) {
+        self.appended.store(newest, Ordering::Release);
+        let staged = state.log.staged_bytes();
+        self.staged_bytes.store(staged, Ordering::Relaxed);
+    }
+
+    /// Whether transactions are to wait before they begin: the program is faster than the disk.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.staged_bytes.load(Ordering::Relaxed) > self.crowded_bytes
     }
 
     pub(super) fn appended(&self) -> u64 {
@@ -226,6 +245,8 @@ impl Group {
 
     /// Says how far the log has come.
     fn tell(&self, state: &State) {
+        self.staged_bytes
+            .store(state.log.staged_bytes(), Ordering::Relaxed);
         self.handed.store(state.log.handed(), Ordering::Release);
         self.durable.store(state.log.durable(), Ordering::Release);
         if state.log.is_half_full() {

@@ -1,14 +1,13 @@
 //! The file of a log: beside the pool, read and written in whole blocks.
 
-use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, head_offset};
-use firn_log::{Blocks, Growth, Write, newest_head};
+use firn_format::log::{BLOCK_BYTES, Head, head_offset};
+use firn_log::{Blocks, Growth, Write};
 use rustix::fs::{Mode, OFlags, open, unlink};
 use rustix::io::Errno;
 
@@ -16,8 +15,6 @@ use super::disk::{Disk, Durability, Part, write_all};
 use crate::draft::sync_directory;
 use crate::file::retry;
 
-/// What follows a pool's name in the name of its log.
-const SUFFIX: &str = ".firn-log";
 /// Blocks of one call at most; the system takes no more parts.
 const BLOCKS_AT_ONCE: usize = 1024;
 
@@ -33,66 +30,33 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
-    /// The generation of a pool that has no name yet.
-    pub(super) const UNPUBLISHED: u64 = 0;
-    /// The first generation of a pool that has one.
-    pub(super) const PUBLISHED: u64 = 1;
-
-    /// Sees to it that no log lies where that of a new pool belongs. One goes that was made for a pool that never had its
-    /// name.
-    ///
-    /// Errors: `AlreadyExists` if it is the log of a pool that may be elsewhere; what the system says.
-    pub(super) fn make_way(pool: &Path) -> io::Result<()> {
-        let Some(heads) = heads(pool)? else {
-            return Ok(());
+    /// Opens a log.
+    pub(super) fn open(path: PathBuf, disk: &Arc<dyn Disk>) -> io::Result<Self> {
+        let open_as = |access| open(&path, access | OFlags::CLOEXEC, Mode::empty());
+        let file = match retry(|| open_as(OFlags::RDWR)) {
+            // Enough to look at it.
+            Err(Errno::ACCESS | Errno::ROFS) => retry(|| open_as(OFlags::RDONLY))?,
+            other => other?,
         };
-        let mut read = |at: u64, into: &mut [u8]| {
-            let from = heads.get(at as usize..).unwrap_or(&[]);
-            let len = from.len().min(into.len());
-            into[..len].copy_from_slice(&from[..len]);
-            Ok(len)
-        };
-        let unpublished = |head: Head| head.pool_generation == Self::UNPUBLISHED;
-        match is_blank(&heads) || newest_head(&mut read).is_ok_and(unpublished) {
-            true => Ok(unlink(Self::path_of(pool))?),
-            false => Err(io::ErrorKind::AlreadyExists.into()),
-        }
+        Self::around(file.into(), path, disk)
     }
 
-    /// Whether a log lies beside a pool that counts.
-    ///
-    /// Errors: what the system says.
-    pub(super) fn lies_beside(pool: &Path) -> io::Result<bool> {
-        Ok(heads(pool)?.is_some_and(|heads| !is_blank(&heads)))
-    }
-
-    /// What the log of a pool is called.
-    pub(super) fn path_of(pool: &Path) -> PathBuf {
-        let mut name = OsString::from(pool);
-        name.push(SUFFIX);
-        name.into()
-    }
-
-    /// Opens the log of a pool, if it has one.
-    pub(super) fn open(pool: &Path, disk: &Arc<dyn Disk>) -> io::Result<Option<Self>> {
-        let path = Self::path_of(pool);
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        match retry(|| open(&path, flags, Mode::empty())) {
-            Ok(file) => Self::around(file.into(), path, disk).map(Some),
-            Err(Errno::NOENT) => Ok(None),
-            Err(other) => Err(other.into()),
+    /// Shortens the file.
+    pub(super) fn cut(&self, bytes: u64) -> io::Result<()> {
+        match self.bytes()? > bytes {
+            true => self.disk.set_len((&self.file, Part::Log), bytes),
+            false => Ok(()),
         }
     }
 
     /// Makes a log with slots for `bytes` bytes, written with zeros (L8), and a head, all of it durable, the name
     /// included. It replaces one that is left of an earlier pool.
     pub(super) fn create(
-        pool: &Path,
+        path: PathBuf,
         head: &Head,
         slots: &Growth,
         disk: &Arc<dyn Disk>,
     ) -> io::Result<Self> {
-        let path = Self::path_of(pool);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
         let file = retry(|| open(&path, flags, mode))?.into();
@@ -205,22 +169,4 @@ impl LogFile {
         let (file, parts) = ((file, Part::Log), (blocks, BLOCK_BYTES as usize));
         write_all(&*self.disk, file, at, parts, durability)
     }
-}
-
-/// The bytes where a log's heads belong, as far as the file goes; `None` if there is no log.
-fn heads(pool: &Path) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(LogFile::path_of(pool)) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(e),
-    };
-    let mut heads = Vec::new();
-    file.take(HEAD_BLOCKS * BLOCK_BYTES)
-        .read_to_end(&mut heads)?;
-    Ok(Some(heads))
-}
-
-/// Whether no head was ever written: it is durable before the first record is.
-fn is_blank(heads: &[u8]) -> bool {
-    heads.iter().all(|&byte| byte == 0)
 }

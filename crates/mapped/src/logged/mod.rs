@@ -39,7 +39,7 @@ use std::thread::JoinHandle;
 
 use firn_format::superblock::OpenState;
 use firn_log::{Log, Reach};
-use firn_media::Level;
+use firn_media::{Domain, Level};
 use rangemap::RangeSet;
 
 use self::checkpointer::Checkpointer;
@@ -47,6 +47,7 @@ pub use self::disk::{Disk, Durability, Part, SystemDisk};
 use self::group::{Failed, Group};
 use self::home::Since;
 use self::log_file::LogFile;
+use crate::beside::make_way;
 use crate::file::{Access, PoolFile};
 use crate::{Mapped, MappedError, MappedOptions};
 
@@ -127,37 +128,6 @@ impl Running {
     }
 }
 
-/// Sees to it that no log lies where that of a new pool belongs.
-///
-/// Errors: `LogOfAnother`, and what the system says.
-pub(crate) fn make_way(path: &Path) -> Result<(), MappedError> {
-    LogFile::make_way(path).map_err(|refused| match refused.kind() {
-        std::io::ErrorKind::AlreadyExists => MappedError::LogOfAnother {
-            path: path.to_path_buf(),
-            log: LogFile::path_of(path),
-        },
-        _ => MappedError::io(&path.display().to_string(), "looking for a log", refused),
-    })
-}
-
-/// Refuses a pool beside which its log lies: without the log its newest content is missing.
-///
-/// Errors: `HasLog`, and what the system says.
-pub(crate) fn refuse_log(path: &Path) -> Result<(), MappedError> {
-    match LogFile::lies_beside(path) {
-        Ok(false) => Ok(()),
-        Ok(true) => Err(MappedError::HasLog {
-            path: path.to_path_buf(),
-            log: LogFile::path_of(path),
-        }),
-        Err(e) => Err(MappedError::io(
-            &path.display().to_string(),
-            "looking for a log",
-            e,
-        )),
-    }
-}
-
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 impl LoggedFile {
@@ -195,6 +165,25 @@ impl LoggedFile {
         Ok(medium)
     }
 
+    /// Opens a copy of the pool in `path` in this process's memory, as [`Mapped::open_private`] does, with what its log
+    /// holds. Neither file is changed. The copy is in [`firn_media::Domain::Logged`], so that it can be opened though the
+    /// pool was not closed.
+    ///
+    /// Errors: as [`LoggedFile::open`].
+    pub fn open_private(
+        path: impl AsRef<Path>,
+        options: &LoggedOptions,
+    ) -> Result<Mapped, MappedError> {
+        let file = PoolFile::open(path.as_ref(), Access::ReadOnly)?;
+        let left = recovery::left(&file, options)?;
+        let mapped = options.mapped.clone().assume_persistent(Domain::Logged);
+        let copy = Mapped::copy_of(file, &mapped)?;
+        if let Some(beside) = left.beside {
+            recovery::replay(&copy, &beside.home)?;
+        }
+        Ok(copy)
+    }
+
     fn around(mapped: Mapped, options: &LoggedOptions) -> Self {
         let since = Since {
             len: firn_media::Space::len(&mapped),
@@ -214,7 +203,7 @@ impl LoggedFile {
     fn start(&self, log: Log, log_file: LogFile) -> Result<(), MappedError> {
         let file = self.mapped.file.clone();
         let checkpointer = Arc::new(Checkpointer {
-            group: Arc::new(Group::new(log, log_file)),
+            group: Arc::new(Group::new(log, log_file, self.crowded_bytes())),
             file: file.expect("a logged file has a file"),
             disk: Arc::clone(&self.options.disk),
             since: Arc::clone(&self.since),
@@ -242,6 +231,12 @@ impl LoggedFile {
         }
         assert!(self.running.set(running).is_ok(), "a log is started once");
         Ok(())
+    }
+
+    /// Bytes of records in memory beyond which transactions wait: as much as the log writes at once while half of it goes
+    /// home.
+    fn crowded_bytes(&self) -> usize {
+        (self.options.log_bound_bytes / 4) as usize
     }
 
     /// The log, if it is known whose it is.

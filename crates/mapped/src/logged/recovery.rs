@@ -1,18 +1,22 @@
 //! Opening a pool with its log: what the last opening left goes home before anything is appended (L9).
 
+use core::ops::Range;
 use std::io;
 use std::os::unix::fs::FileExt;
 
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, SEGMENT_BLOCKS};
 use firn_format::superblock::{OpenState, StoredDomain, Superblock};
-use firn_log::{Growth, Log, LogError, Options, coalesce, newest_head, scan};
+use firn_log::{Growth, Home, Log, LogError, Options, coalesce, newest_head, scan};
+use firn_media::{MediumError, Memory, Space};
+use firn_units::VirtAddr;
 
 use super::home::{HomeFile, Since};
 use super::log_file::LogFile;
+use crate::beside::{log_beside, log_of};
 use crate::file::PoolFile;
 use crate::system::Randomness;
-use crate::{LoggedOptions, MappedError};
+use crate::{LoggedOptions, Mapped, MappedError};
 
 /// How often the superblock is written at most from one opening to the next: twice by the opening of a pool of an older
 /// version, and by closing it.
@@ -39,62 +43,93 @@ pub(super) fn superblock(file: &PoolFile) -> Result<Option<Superblock>, MappedEr
     Ok(newest)
 }
 
-/// Brings home what a crash left in the log, and begins anew with an empty one.
+/// The log beside a pool, and what it would bring home.
+pub(super) struct Beside {
+    log: LogFile,
+    head: Head,
+    pub(super) home: Home,
+}
+
+/// What a pool and its log hold. Changes neither.
+pub(super) struct Left {
+    superblock: Superblock,
+    pub(super) beside: Option<Beside>,
+}
+
+/// Reads what the last opening left.
 ///
-/// Errors: the pool needs its log and has none; the log is another pool's, or damaged; what the system says. Both files
-/// are as they were, or the log is home in part, which the next recovery repeats.
-pub(super) fn recover(
-    file: &PoolFile,
-    randomness: &Randomness,
-    options: &LoggedOptions,
-) -> Result<(Log, LogFile), MappedError> {
+/// Errors: the pool needs its log and has none; the log is another pool's, or damaged; what the system says.
+pub(super) fn left(file: &PoolFile, options: &LoggedOptions) -> Result<Left, MappedError> {
     let Some(superblock) = superblock(file)? else {
         return Err(MappedError::NoSuperblock {
             path: file.path.clone(),
         });
     };
-    let log_error = |log: &LogFile, source: LogError| MappedError::Log {
-        path: log.path.clone(),
+    let io_error = |doing| move |source: io::Error| file.error(doing, source);
+    let Some(path) = log_beside(&file.path)? else {
+        let needs_log =
+            superblock.state == OpenState::Open && superblock.domain == StoredDomain::Logged;
+        return match needs_log {
+            true => Err(MappedError::LogMissing {
+                path: file.path.clone(),
+                log: log_of(&file.path)?,
+            }),
+            false => Ok(Left {
+                superblock,
+                beside: None,
+            }),
+        };
+    };
+    let log = LogFile::open(path.clone(), &options.disk).map_err(io_error("opening the log"))?;
+    let bytes = log.bytes().map_err(io_error("reading the log's length"))?;
+    let log_error = |source: LogError| MappedError::Log {
+        path: path.clone(),
         source,
     };
-    let io_error = |doing| move |source: io::Error| file.error(doing, source);
-    let beside = LogFile::lies_beside(&file.path).map_err(io_error("reading the log's head"))?;
-    let found = match beside {
-        true => LogFile::open(&file.path, &options.disk).map_err(io_error("opening the log"))?,
-        false => None,
-    };
-    let Some(log) = found else {
-        if superblock.state == OpenState::Open && superblock.domain == StoredDomain::Logged {
-            return Err(MappedError::LogMissing {
-                path: file.path.clone(),
-                log: LogFile::path_of(&file.path),
-            });
-        }
-        return create(file, &superblock, randomness, options);
-    };
-    let bytes = log.bytes().map_err(io_error("reading the log's length"))?;
     let mut read = |at: u64, into: &mut [u8]| log.read(at, into);
-    let head = newest_head(&mut read).map_err(|e| log_error(&log, e))?;
+    let head = newest_head(&mut read).map_err(log_error)?;
     let base = head.pool_generation;
     if head.uuid != superblock.uuid
         || !(base..=base + OPENING_GENERATIONS).contains(&superblock.generation)
     {
         return Err(MappedError::ForeignLog {
             path: file.path.clone(),
-            log: log.path.clone(),
+            log: path,
         });
     }
-    let found = scan(&mut read, &head, bytes).map_err(|e| log_error(&log, e))?;
-    let to_bring = coalesce(found.records.into_iter());
-    let home = HomeFile {
+    let found = scan(&mut read, &head, bytes).map_err(log_error)?;
+    let home = coalesce(found.records.into_iter());
+    Ok(Left {
+        superblock,
+        beside: Some(Beside { log, head, home }),
+    })
+}
+
+/// Brings home what a crash left in the log, and begins anew with an empty one.
+///
+/// Errors: as [`left`]. Both files are as they were, or the log is home in part, which the next recovery repeats.
+pub(super) fn recover(
+    file: &PoolFile,
+    randomness: &Randomness,
+    options: &LoggedOptions,
+) -> Result<(Log, LogFile), MappedError> {
+    let Left { superblock, beside } = left(file, options)?;
+    let Some(Beside { log, head, home }) = beside else {
+        let (uuid, generation) = (superblock.uuid, superblock.generation);
+        return begin(file, uuid, generation, randomness, options);
+    };
+    let io_error = |doing| move |source: io::Error| file.error(doing, source);
+    let home_file = HomeFile {
         file,
         disk: &*options.disk,
     };
-    let written = home
-        .give_back(&to_bring, &Since::default())
-        .and_then(|()| home.write(&to_bring));
+    let written = home_file
+        .give_back(&home, &Since::default())
+        .and_then(|()| home_file.write(&home));
     written.map_err(io_error("writing the pool's file"))?;
-    home.sync().map_err(io_error("syncing the pool's file"))?;
+    home_file
+        .sync()
+        .map_err(io_error("syncing the pool's file"))?;
     // Home as it is now, with the superblock that the log brought.
     let generation = self::superblock(file)?.map_or(superblock.generation, |s| s.generation);
     let next = Head {
@@ -104,8 +139,13 @@ pub(super) fn recover(
         tail: 0,
         ..head
     };
-    log.write_head(&next)
-        .map_err(io_error("writing the log's head"))?;
+    let bytes = log.write_head(&next).and_then(|()| {
+        // Slots that were being added may not be written as a whole (L8): the log has its first ones only.
+        let initial = initial_slots(next.segment_blocks.into(), options);
+        let bytes = log.bytes()?.min(initial.bytes().end);
+        log.cut(bytes).map(|()| bytes)
+    });
+    let bytes = bytes.map_err(io_error("beginning the log anew"))?;
     let segment_blocks = u64::from(next.segment_blocks);
     let slots = (bytes / BLOCK_BYTES).saturating_sub(HEAD_BLOCKS) / segment_blocks;
     let options = Options {
@@ -115,20 +155,37 @@ pub(super) fn recover(
     Ok((Log::begin(next, options), log))
 }
 
-/// Makes the log of a pool whose file is whole.
-pub(super) fn create(
-    file: &PoolFile,
-    superblock: &Superblock,
-    randomness: &Randomness,
-    options: &LoggedOptions,
-) -> Result<(Log, LogFile), MappedError> {
-    begin(
-        file,
-        superblock.uuid,
-        superblock.generation,
-        randomness,
-        options,
-    )
+/// Stores what a log would bring home to a copy of the pool in memory.
+///
+/// Errors: no memory.
+pub(super) fn replay(copy: &Mapped, home: &Home) -> Result<(), MediumError> {
+    if let Some(cut) = home.cut {
+        copy.truncate(cut)?;
+    }
+    let len = copy.len().max(home.at_least);
+    copy.reserve(VirtAddr(0), len)?;
+    let clamped = |range: &Range<u64>| {
+        let start = range.start.min(len);
+        (VirtAddr(start), range.end.min(len) - start)
+    };
+    for (at, bytes) in home.discarded.iter().map(clamped) {
+        copy.discard(at, bytes)?;
+    }
+    for (at, bytes) in home.zeroed.iter().map(clamped) {
+        copy.discard(at, bytes)?;
+        copy.reserve(at, bytes)?;
+    }
+    for write in &home.writes {
+        copy.store_bytes(VirtAddr(write.at), &write.bytes);
+    }
+    Ok(())
+}
+
+/// The slots of a new log.
+fn initial_slots(segment_blocks: u64, options: &LoggedOptions) -> Growth {
+    let segment_bytes = segment_blocks * BLOCK_BYTES;
+    let count = options.log_initial_bytes.div_ceil(segment_bytes).max(1);
+    Growth::of_new(segment_blocks, count)
 }
 
 /// Makes the log of a pool, in the place of any that is left of an earlier file of that name.
@@ -147,15 +204,14 @@ pub(super) fn begin(
         pool_generation,
         tail: 0,
     };
-    let segment_blocks = u64::from(head.segment_blocks);
-    let segment = segment_blocks * BLOCK_BYTES;
-    let count = options.log_initial_bytes.div_ceil(segment).max(1);
-    let slots = Growth::of_new(segment_blocks, count);
-    let log = LogFile::create(&file.path, &head, &slots, &options.disk)
+    let slots = initial_slots(head.segment_blocks.into(), options);
+    let log = LogFile::create(log_of(&file.path)?, &head, &slots, &options.disk)
         .map_err(|source| file.error("creating the log", source))?;
+    let bytes = slots.bytes();
+    let initial_bytes = bytes.end - bytes.start;
     let options = Options {
-        initial_bytes: count * segment,
-        bound_bytes: options.log_bound_bytes.max(count * segment),
+        initial_bytes,
+        bound_bytes: options.log_bound_bytes.max(initial_bytes),
     };
     Ok((Log::begin(head, options), log))
 }

@@ -8,12 +8,15 @@ use std::time::Duration;
 use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
 use firn_heap::{Error, Pool, PoolOptions};
 use firn_mapped::{LoggedFile, LoggedOptions, Mapped, MappedOptions};
+use firn_media::{Level, Medium};
 use firn_structures::Map;
 
 use crate::support::Random;
 
 /// Tells a run of this program that it is the one to be killed.
 const CHILD: &str = "FIRN_LOGGED_CHILD";
+/// Tells it to wait for the system only.
+const WRITTEN: &str = "FIRN_LOGGED_WRITTEN";
 const KILLS: u64 = 12;
 
 pub fn options() -> LoggedOptions {
@@ -33,7 +36,7 @@ pub fn value(number: u64) -> Vec<u8> {
 }
 
 /// How many entries there are; they are those from zero on, and nothing else is there.
-pub fn entries(pool: &Pool<LoggedFile>) -> u64 {
+pub fn entries<M: Medium>(pool: &Pool<M>) -> u64 {
     assert_eq!(pool.check().unwrap(), []);
     let mut session = pool.session().unwrap();
     session.read(|view| {
@@ -71,9 +74,23 @@ pub fn insert(session: &mut firn_heap::Session<LoggedFile>, number: u64) -> Resu
 }
 
 /// A pool that was killed is refused without its log, and by whoever would overlook the log.
-fn assert_needs_its_log(path: &Path) {
+fn assert_needs_its_log(path: &Path, least: u64) {
     let refused = Mapped::open(path, &MappedOptions::default()).unwrap_err();
     assert!(refused.to_string().contains("is in its log"), "{refused}");
+    let before = std::fs::read(path).unwrap();
+    let copy = LoggedFile::open_private(path, &options()).unwrap();
+    let copy = Pool::open(copy, &PoolOptions::new("logged")).unwrap();
+    let in_copy = entries(&copy);
+    copy.abandon();
+    assert!(
+        in_copy >= least,
+        "{least} were acknowledged, {in_copy} are in the copy"
+    );
+    assert_eq!(
+        std::fs::read(path).unwrap(),
+        before,
+        "the pool's file stays as it is"
+    );
     let log = path.with_file_name("pool.firn-log");
     let aside = path.with_file_name("aside");
     std::fs::rename(&log, &aside).unwrap();
@@ -93,7 +110,14 @@ fn child_that_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else {
         return;
     };
-    let pool = open(Path::new(&path));
+    // Both levels survive a kill.
+    let mut options = options();
+    options.level = match std::env::var_os(WRITTEN) {
+        Some(_) => Level::Written,
+        None => Level::Sync,
+    };
+    let medium = LoggedFile::open(Path::new(&path), &options).unwrap();
+    let pool = Pool::open(medium, &PoolOptions::new("logged")).unwrap();
     let eager = CollectorOptions {
         trigger: 1.01,
         least_bytes: 0,
@@ -121,12 +145,15 @@ fn a_killed_program_loses_nothing_that_was_acknowledged() {
     let mut random = Random(5);
     let mut least = 0;
     for _ in 0..KILLS {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
             .args(["logged::child_that_is_killed", "--exact", "--nocapture"])
             .env(CHILD, &path)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        if random.below(2) == 0 {
+            command.env(WRITTEN, "1");
+        }
+        let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let reader = std::thread::spawn(move || {
             let said = output.lines().map_while(Result::ok);
@@ -137,8 +164,8 @@ fn a_killed_program_loses_nothing_that_was_acknowledged() {
         child.kill().unwrap();
         child.wait().unwrap();
         let said: Option<u64> = reader.join().unwrap();
-        assert_needs_its_log(&path);
         least = least.max(said.map_or(0, |number| number + 1));
+        assert_needs_its_log(&path, least);
         let pool = open(&path);
         let found = entries(&pool);
         assert!(

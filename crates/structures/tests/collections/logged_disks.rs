@@ -6,11 +6,12 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions};
 use firn_mapped::{Disk, Durability, LoggedFile, LoggedOptions, Part, SystemDisk};
-use firn_media::Memory;
+use firn_media::{Level, Memory};
 use firn_structures::Map;
 
 use crate::logged::{create, entries, insert, key, value};
@@ -21,6 +22,8 @@ struct Doubtful {
     closed: Mutex<bool>,
     opened: Condvar,
     log_writes: AtomicU64,
+    /// Writes to the log that are durable by themselves, and syncs of it.
+    log_syncs: AtomicU64,
     /// Calls that succeed; the next one fails, and all after it.
     succeed: AtomicI64,
 }
@@ -31,6 +34,7 @@ impl Default for Doubtful {
             closed: Mutex::new(false),
             opened: Condvar::new(),
             log_writes: AtomicU64::new(0),
+            log_syncs: AtomicU64::new(0),
             succeed: AtomicI64::new(i64::MAX),
         }
     }
@@ -65,6 +69,8 @@ impl Disk for Doubtful {
         self.call()?;
         if file.1 == Part::Log {
             self.log_writes.fetch_add(1, Ordering::SeqCst);
+            let durable = u64::from(durability == Durability::AtOnce);
+            self.log_syncs.fetch_add(durable, Ordering::SeqCst);
             let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
             while *closed {
                 closed = self
@@ -78,6 +84,8 @@ impl Disk for Doubtful {
 
     fn sync(&self, file: (&File, Part)) -> io::Result<()> {
         self.call()?;
+        self.log_syncs
+            .fetch_add(u64::from(file.1 == Part::Log), Ordering::SeqCst);
         SystemDisk.sync(file)
     }
 
@@ -190,6 +198,57 @@ fn commits_that_come_during_a_write_share_the_next() {
         others.into_iter().for_each(|other| other.join().unwrap());
     });
     assert_eq!(disk.log_writes.load(Ordering::SeqCst) - before, 2);
+}
+
+/// At its level each transaction waits for what it asks for and for no more; a ticket tells when it is durable.
+#[test]
+fn a_transaction_waits_as_far_as_its_level_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    drop(create(&path));
+    let disk = Arc::new(Doubtful::default());
+    let pool = opened(&path, &disk);
+    let mut session = pool.session().unwrap();
+    let mut insert_at = |level, number| {
+        let inserted = session.transaction_at(level, |tx| {
+            let mut map = Map::open(tx, "map")?;
+            map.insert(&key(number), &value(number)).map(|_| ())
+        });
+        inserted.map_err(|e: Error| e).unwrap();
+    };
+    let counts = || {
+        let writes = disk.log_writes.load(Ordering::SeqCst);
+        (writes, disk.log_syncs.load(Ordering::SeqCst))
+    };
+    let (writes, syncs) = counts();
+    (0..100).for_each(|number| insert_at(Level::Written, number));
+    assert_eq!(
+        counts(),
+        (writes + 100, syncs),
+        "with the system, not synced"
+    );
+    let durable = pool.medium().durable();
+    assert!(durable < pool.medium().commit());
+    insert_at(Level::Sync, 100);
+    assert_eq!(
+        counts().1,
+        syncs + 1,
+        "one sync makes all durable that came before"
+    );
+    assert!(pool.medium().durable() > durable);
+    disk.close();
+    let (writes, _) = counts();
+    insert_at(Level::Group(Duration::from_millis(1)), 101);
+    let ticket = pool.medium().commit();
+    assert!(pool.medium().durable() < ticket);
+    while counts().0 == writes {
+        std::thread::yield_now();
+    }
+    disk.open();
+    // Nobody waits for it.
+    while pool.medium().durable() < ticket {
+        std::thread::yield_now();
+    }
 }
 
 /// Whichever call fails, everything fails from then on with the cause, and reopened the pool has what was acknowledged.
