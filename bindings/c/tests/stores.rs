@@ -83,10 +83,11 @@ fn answers_are_those_with_libpmemobj(store: &str) {
         let course = ["random", seed, "1500"];
         let answers = told_anew(&with_gcc, NEVER, &course);
         assert!(answers.contains(", sound"), "{store} {seed}: {answers}");
-        let others = [
-            told_anew(&with_clang, AT_SAFEPOINTS, &course),
-            told_anew(&with_clang, BESIDE, &course),
-        ];
+        let mut others = vec![told_anew(&with_clang, BESIDE, &course)];
+        // Moving everything at each safepoint takes long; other tests do so with other courses.
+        if seed == "1" {
+            others.push(told_anew(&with_clang, AT_SAFEPOINTS, &course));
+        }
         let theirs = with_libpmemobj.iter();
         let theirs = theirs.map(|program| told_anew(program, NEVER, &course));
         for other in theirs.chain(others) {

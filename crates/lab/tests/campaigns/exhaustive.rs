@@ -6,12 +6,11 @@ use firn_lab::crash::{Campaign, Mode, Setting, Structure, stock_schemes};
 use firn_media::Domain;
 use firn_tools::Silent;
 
-const DOMAINS: [Domain; 3] = [Domain::Adr, Domain::Eadr, Domain::Process];
-
 /// Crashes every sequence of up to this many operations, and the recoveries to this depth.
-fn crash(schemes: &[&'static Scheme], domains: &[Domain], ops: usize, depth: u32) {
+fn crash(schemes: &[&'static Scheme], ops: usize, depth: u32) {
+    let domains = [Domain::Adr, Domain::Eadr, Domain::Process];
     let campaign = Campaign {
-        settings: Setting::every(&Structure::ALL, schemes, domains),
+        settings: Setting::every(&Structure::ALL, schemes, &domains),
         mode: Mode::Exhaustive(ops),
         depth,
         ..Campaign::default()
@@ -36,33 +35,27 @@ fn with_hardware() -> [&'static Scheme; 2] {
 
 #[test]
 fn two_letters_and_two_crashes_in_recovery() {
-    crash(&stock_schemes(), &DOMAINS, 2, 2);
+    crash(&stock_schemes(), 2, 2);
 }
 
 #[test]
 fn two_letters_with_hardware_and_two_crashes_in_recovery() {
-    crash(&with_hardware(), &DOMAINS, 2, 2);
+    crash(&with_hardware(), 2, 2);
 }
 
 #[test]
 fn three_letters() {
-    crash(&stock_schemes(), &DOMAINS, 3, 0);
-}
-
-/// In the domain that the hardware is for; the long test below has all.
-#[test]
-fn three_letters_with_hardware() {
-    crash(&with_hardware(), &[Domain::Adr], 3, 0);
+    crash(&stock_schemes(), 3, 0);
 }
 
 #[test]
 #[ignore = "takes minutes; cargo xtask test --long"]
 fn three_letters_and_two_crashes_in_recovery() {
-    crash(&stock_schemes(), &DOMAINS, 3, 2);
+    crash(&stock_schemes(), 3, 2);
 }
 
 #[test]
 #[ignore = "takes minutes; cargo xtask test --long"]
 fn three_letters_with_hardware_and_two_crashes_in_recovery() {
-    crash(&with_hardware(), &DOMAINS, 3, 2);
+    crash(&with_hardware(), 3, 2);
 }
