@@ -34,6 +34,15 @@ impl LoggedFile {
         });
     }
 
+    /// Appends lines before their fence, which persistent memory may do, too: for a thread that cannot note them any more.
+    #[cold]
+    fn append_at_once(&self, lines: Range<u64>) {
+        if let Some(group) = self.group() {
+            let lines: Vec<u64> = lines.collect();
+            group.append_lines(&lines, |number| self.line(number));
+        }
+    }
+
     /// Appends a record of the medium's space.
     fn append(&self, record: &Record) {
         if let Some(group) = self.group() {
@@ -158,7 +167,10 @@ impl Memory for LoggedFile {
     fn write_back(&self, at: VirtAddr, len: u64) {
         if len > 0 {
             let last = at.0 + len - 1;
-            noted::note(self.number, at.0 / LINE_BYTES..last / LINE_BYTES + 1);
+            let lines = at.0 / LINE_BYTES..last / LINE_BYTES + 1;
+            if !noted::note(self.number, lines.clone()) {
+                self.append_at_once(lines);
+            }
         }
     }
 

@@ -52,23 +52,26 @@ impl Noted {
     }
 }
 
-/// Notes lines, by their numbers.
+/// Notes lines, by their numbers. Returns whether the thread still can: at its end, when its other values go, the notes
+/// may be gone.
 #[inline]
-pub(super) fn note(log: u64, lines: Range<u64>) {
-    NOTED.with_borrow_mut(|noted| {
+pub(super) fn note(log: u64, lines: Range<u64>) -> bool {
+    let noted = NOTED.try_with(|noted| {
+        let mut noted = noted.borrow_mut();
         let noted = noted.of(log);
         // A loop of stores to one line writes it back again and again.
-        if lines.end == lines.start + 1 && noted.last() == Some(&lines.start) {
-            return;
+        if lines.end != lines.start + 1 || noted.last() != Some(&lines.start) {
+            noted.extend(lines);
         }
-        noted.extend(lines);
     });
+    noted.is_ok()
 }
 
 /// Hands the noted lines over, each once and ascending, and forgets them; `None` if there are none.
 #[inline]
 pub(super) fn take<R>(log: u64, with: impl FnOnce(&[u64]) -> R) -> Option<R> {
-    NOTED.with_borrow_mut(|noted| {
+    let taken = NOTED.try_with(|noted| {
+        let mut noted = noted.borrow_mut();
         let lines = noted.of(log);
         if lines.is_empty() {
             return None;
@@ -78,7 +81,8 @@ pub(super) fn take<R>(log: u64, with: impl FnOnce(&[u64]) -> R) -> Option<R> {
         let result = with(lines);
         lines.clear();
         Some(result)
-    })
+    });
+    taken.ok().flatten()
 }
 
 #[cfg(test)]
@@ -87,10 +91,9 @@ mod tests {
 
     #[test]
     fn lines_are_handed_over_once_by_the_thread_that_noted_them_and_by_their_log() {
-        note(1, 5..7);
-        note(2, 5..6);
-        note(1, 3..4);
-        note(1, 6..8);
+        for (log, lines) in [(1, 5..7), (2, 5..6), (1, 3..4), (1, 6..8)] {
+            assert!(note(log, lines));
+        }
         std::thread::spawn(|| assert_eq!(take(1, <[u64]>::to_vec), None))
             .join()
             .unwrap();

@@ -220,3 +220,26 @@ fn a_closed_pool_is_one_file_and_an_unclosed_one_needs_its_log() {
         "{refused}"
     );
 }
+
+thread_local! {
+    static LAST: std::cell::RefCell<Option<firn_heap::Session<LoggedFile>>> = const { std::cell::RefCell::new(None) };
+}
+
+/// A session may be a thread's own value, and go when the thread's notes are gone already.
+#[test]
+fn a_session_that_goes_with_its_thread_leaves_everything_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let pool = create(&path);
+    let last = pool.clone();
+    // Joined, unlike a scope's, when its own values are gone.
+    let thread = std::thread::spawn(move || {
+        LAST.with_borrow_mut(|session| {
+            let session = session.insert(last.session().unwrap());
+            insert(session, 0).unwrap();
+        });
+    });
+    thread.join().unwrap();
+    drop(pool);
+    assert_eq!(entries(&open(&path)), 1);
+}
