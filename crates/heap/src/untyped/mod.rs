@@ -102,7 +102,7 @@ impl<M: Medium> Pool<M> {
     }
 
     /// Registers a type of objects of any size in which any two words may be a pair that refers to another object
-    /// ([`FieldKind::Pairs`]), or finds it already registered.
+    /// ([`firn_format::registry::FieldKind::Pairs`]), or finds it already registered.
     ///
     /// Errors: stored with another layout; the registry is full; addresses do not stay in this pool, so the targets of
     /// such pairs could not be found ([`Pool::drop_forwarding`] says where they stay).

@@ -13,7 +13,7 @@ pub struct CollectorSetting {
     pub trigger: f64,
     /// Ratio at which it ends; at least 1.
     pub target: f64,
-    /// How a copy comes to count; see [`crate::scheme`].
+    /// How a copy comes to count; see [`firn_heap::collector::scheme`].
     #[serde(serialize_with = "name")]
     pub scheme: &'static Scheme,
 }
