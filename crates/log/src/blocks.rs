@@ -19,7 +19,7 @@ impl core::fmt::Debug for Blocks {
 }
 
 impl Blocks {
-    /// So many blocks of zeros.
+    /// `count` blocks of zeros.
     pub fn zeros(count: usize) -> Self {
         Self(vec![Aligned([0; LEN]); count])
     }

@@ -35,6 +35,9 @@ mod segments;
 pub use blocks::Blocks;
 pub use coalesce::{Home, HomeWrite, coalesce};
 pub use error::LogError;
-pub use log::{Checkpoint, LONGEST_RECORD, Log, Next, Options, Reach, Sync, Write, append_lines};
+pub use log::{
+    Checkpoint, LEAST_SEGMENTS, LONGEST_RECORD, Log, Next, Options, Reach, Sync, Write,
+    append_lines,
+};
 pub use scan::{Found, ReadLog, newest_head, scan};
 pub use segments::Growth;

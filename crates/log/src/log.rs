@@ -378,7 +378,7 @@ impl Checkpoint {
 pub const LONGEST_RECORD: usize = 256 << 10;
 
 /// Segments that a log may have at least: the longest record fits into what a checkpoint frees.
-const LEAST_SEGMENTS: u64 = 2;
+pub const LEAST_SEGMENTS: u64 = 2;
 
 const _: () = assert!(
     LONGEST_RECORD < (SEGMENT_BLOCKS as usize - 1) * PAYLOAD_BYTES,

@@ -394,7 +394,7 @@ fn nothing_durable_is_lost_and_nothing_is_torn_whenever_the_power_fails() {
     }
 }
 
-/// Each rule is needed: without it the runs above fail.
+/// Each of these rules is needed: without it the runs above fail.
 #[test]
 fn a_driver_that_breaks_a_rule_is_caught() {
     for fault in [

@@ -71,7 +71,10 @@ impl State {
             .with_mechanism(options.mechanism, &options.site());
         let computer = match options.domain {
             Domain::Eadr => computer.keeping_caches(),
-            Domain::Adr | Domain::Process | Domain::Logged => computer,
+            Domain::Adr | Domain::Process => computer,
+            Domain::Logged => {
+                panic!("the simulated machine has no log: choose adr, eadr or process")
+            }
         };
         let due = computer.wakes_at().saturating_add(1);
         Self {

@@ -51,6 +51,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(len: u64, options: CrashOptions) -> Self {
         assert!(
+            options.domain != firn_media::Domain::Logged,
+            "the crash medium has no log: choose adr, eadr or process"
+        );
+        assert!(
             options.capacity.is_power_of_two(),
             "the capacity is a power of two"
         );

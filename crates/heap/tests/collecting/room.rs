@@ -308,7 +308,7 @@ fn each_case(kind: Kind) {
     let mut failed = Vec::new();
     for (len, other) in LENGTHS {
         for half in [Half::First, Half::Random, Half::EverySecond] {
-            // The shortest objects are so many that two cases suffice.
+            // There are very many of the shortest objects, so two cases suffice.
             let fullness: &[usize] = if len < 1000 {
                 &[90, 100]
             } else {

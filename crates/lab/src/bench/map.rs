@@ -14,7 +14,7 @@ use super::{BenchError, Options, pools};
 
 /// The name of this part of the bench, and of the subject of its figures.
 pub(super) const SECTION: &str = "map";
-/// More passes over so many operations bring nothing new.
+/// Further passes over this many operations add nothing.
 const MOST_PASSES: usize = 3;
 const VALUE_BYTES: usize = 128;
 /// Pool bytes for an entry, and for an empty pool: more than are used.

@@ -70,6 +70,12 @@ pub(super) struct Failed {
 /// first of them to be back would write alone, and the others would wait for its write and then for their own.
 const GATHERING: u32 = 4;
 
+/// Whether the disk has no space for more, and is sound otherwise.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}
+
 impl State {
     /// Whether more threads are expected to join the next write.
     fn may_gather(&self) -> bool {
@@ -221,7 +227,9 @@ impl Group {
                 match grown {
                     Ok(()) => state.log.grown(&growth),
                     // The log stays as long as it is: checkpoints make room in it.
-                    Err(_) => state.log.stay(),
+                    Err(e) if is_full(&e) => state.log.stay(),
+                    // A failed sync may have lost what was given to the system before.
+                    Err(source) => self.fail(&mut state, "growing the log", source),
                 }
                 self.changed.notify_all();
                 state

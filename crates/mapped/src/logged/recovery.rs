@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, SEGMENT_BLOCKS};
 use firn_format::superblock::{OpenState, StoredDomain, Superblock};
-use firn_log::{Growth, Home, Log, LogError, Options, coalesce, newest_head, scan};
+use firn_log::{Growth, Home, LEAST_SEGMENTS, Log, LogError, Options, coalesce, newest_head, scan};
 use firn_media::{MediumError, Memory, Space};
 use firn_units::VirtAddr;
 
@@ -184,7 +184,8 @@ pub(super) fn replay(copy: &Mapped, home: &Home) -> Result<(), MediumError> {
 /// The slots of a new log.
 fn initial_slots(segment_blocks: u64, options: &LoggedOptions) -> Growth {
     let segment_bytes = segment_blocks * BLOCK_BYTES;
-    let count = options.log_initial_bytes.div_ceil(segment_bytes).max(1);
+    let count = options.log_initial_bytes.div_ceil(segment_bytes);
+    let count = count.max(LEAST_SEGMENTS);
     Growth::of_new(segment_blocks, count)
 }
 

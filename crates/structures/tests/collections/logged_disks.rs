@@ -24,6 +24,8 @@ struct Doubtful {
     log_writes: AtomicU64,
     /// Writes to the log that are durable by themselves, and syncs of it.
     log_syncs: AtomicU64,
+    /// How it refuses to give the log more space.
+    refuses_growth: Mutex<Option<io::ErrorKind>>,
     /// Calls that succeed; the next one fails, and all after it.
     succeed: AtomicI64,
 }
@@ -35,6 +37,7 @@ impl Default for Doubtful {
             opened: Condvar::new(),
             log_writes: AtomicU64::new(0),
             log_syncs: AtomicU64::new(0),
+            refuses_growth: Mutex::new(None),
             succeed: AtomicI64::new(i64::MAX),
         }
     }
@@ -67,6 +70,16 @@ impl Disk for Doubtful {
         durability: Durability,
     ) -> io::Result<usize> {
         self.call()?;
+        let refuses = *self
+            .refuses_growth
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // At the level `sync` nothing else is written to the log without being durable by itself.
+        if let Some(kind) = refuses
+            && (file.1, durability) == (Part::Log, Durability::WithNextSync)
+        {
+            return Err(kind.into());
+        }
         if file.1 == Part::Log {
             self.log_writes.fetch_add(1, Ordering::SeqCst);
             let durable = u64::from(durability == Durability::AtOnce);
@@ -248,6 +261,33 @@ fn a_transaction_waits_as_far_as_its_level_says() {
     // Nobody waits for it.
     while pool.medium().durable() < ticket {
         std::thread::yield_now();
+    }
+}
+
+/// A full disk leaves the log as long as it is, and nothing fails; any other failure to grow it counts as one.
+#[test]
+fn a_log_that_cannot_grow_for_want_of_space_stays_as_it_is() {
+    const INSERTS: u64 = 800;
+    for kind in [io::ErrorKind::StorageFull, io::ErrorKind::TimedOut] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pool");
+        drop(create(&path));
+        let disk = Arc::new(Doubtful::default());
+        let mut options = LoggedOptions::default();
+        options.disk = disk.clone();
+        options.log_initial_bytes = 1;
+        let medium = LoggedFile::open(&path, &options).unwrap();
+        let pool = Pool::open(medium, &PoolOptions::new("logged")).unwrap();
+        *disk.refuses_growth.lock().unwrap() = Some(kind);
+        let mut session = pool.session().unwrap();
+        let done = (0..INSERTS).try_for_each(|number| insert(&mut session, number));
+        match kind {
+            io::ErrorKind::StorageFull => done.unwrap(),
+            _ => {
+                let failed = done.unwrap_err().to_string();
+                assert!(failed.contains("growing the log failed"), "{failed}");
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use firn_mapped::MappedOptions;
 use super::*;
 use crate::status::{Failure, Status};
 
-/// A pool in memory, for so many sessions.
+/// A pool in memory with this many lanes.
 fn pool_of(log: LogKind, lanes: usize) -> Pool<Mapped> {
     let medium = Mapped::anonymous(16 << 20, &MappedOptions::default()).unwrap();
     let kind = match log {

@@ -34,7 +34,7 @@ use super::{BenchError, Options, reopen};
 pub(super) const SECTION: &str = "collector";
 /// The system that these figures are of.
 const SYSTEM: &str = "firn";
-/// More passes over so many objects bring nothing new.
+/// Further passes over this many objects add nothing.
 const MOST_PASSES: usize = 5;
 
 /// Names of all its figures.

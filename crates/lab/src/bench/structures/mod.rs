@@ -26,7 +26,7 @@ use super::{BenchError, Options, pools};
 pub(super) const SECTION: &str = "structures";
 /// The system that these figures are of.
 const SYSTEM: &str = "firn";
-/// More passes over so many objects bring nothing new.
+/// Further passes over this many objects add nothing.
 const MOST_PASSES: usize = 3;
 /// Passes of a database, whose operations take tens of microseconds.
 const DATABASE_PASSES: usize = 1;
