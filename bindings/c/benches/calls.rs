@@ -41,7 +41,7 @@ struct Node {
 
 /// A pool in anonymous memory that is treated as persistent.
 fn pool(options: &PoolOptions) -> Pool<Mapped> {
-    let on = MappedOptions::default().assume_persistent(Domain::Adr);
+    let on = MappedOptions::default().domain(Domain::Adr);
     Pool::create(Mapped::anonymous(0, &on).unwrap(), options).unwrap()
 }
 

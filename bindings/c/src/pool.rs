@@ -142,8 +142,8 @@ fn options(of: In<'_, Options<'_>>) -> Outcome<(PoolOptions, MappedOptions)> {
     }
     mapped = match of.domain {
         0 => mapped,
-        1 => mapped.assume_persistent(Domain::Adr),
-        2 => mapped.assume_persistent(Domain::Eadr),
+        1 => mapped.domain(Domain::Adr),
+        2 => mapped.domain(Domain::Eadr),
         domain => {
             return Err(Failure::invalid(format!(
                 "the domain must be 0, 1 or 2, not {domain}"

@@ -45,7 +45,7 @@ fn collect<M: Medium>(pool: &Pool<M>, collects: bool) -> Result<(), Error> {
 ///
 /// Ends the process before the pool is closed, since closing would be counted too.
 fn real(plan: &Phases, collects: bool) -> Result<(), AnyError> {
-    let options = MappedOptions::default().assume_persistent(Domain::Adr);
+    let options = MappedOptions::default().domain(Domain::Adr);
     let path = std::env::temp_dir().join(format!("firn-calibration-{}.pool", std::process::id()));
     let medium = Mapped::create(&path, 0, &options)?;
     medium.publish()?;

@@ -147,7 +147,7 @@ impl Plan {
 macro_rules! run {
     ($plan:expr, $structure:ident, ($($len:expr)?), $insert:ident, $bare:ident) => {{
         let mut on = MappedOptions::default();
-        on.assume_persistent = Some(Domain::Adr);
+        on.domain = Some(Domain::Adr);
         let pool = Pool::create(Mapped::anonymous(POOL_BYTES, &on)?, &PoolOptions::new("gets"))?;
         let mut session: Session<Mapped> = pool.session()?;
         let root = session.transaction(|tx| Ok::<_, Error>(pool.handle($structure::new(tx $(, $len)?)?.object())))?;

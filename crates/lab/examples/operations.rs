@@ -74,7 +74,7 @@ fn seen<'g, T: Target, V: View<'g, Medium = Mapped>>(
 macro_rules! run {
     ($plan:expr, $structure:ident, ($($len:expr)?), $insert:ident, $remove:ident) => {{
         let mut on = MappedOptions::default();
-        on.assume_persistent = Some(Domain::Adr);
+        on.domain = Some(Domain::Adr);
         let pool = Pool::create(Mapped::anonymous(POOL_BYTES, &on)?, &PoolOptions::new(ROOT))?;
         let mut session = pool.session()?;
         let root = session.transaction(|tx| Ok::<_, Error>(pool.handle($structure::new(tx $(, $len)?)?.object())))?;

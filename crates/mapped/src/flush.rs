@@ -59,6 +59,8 @@ pub(crate) enum Flush {
     FenceOnly,
     /// `adr`: write-backs by this instruction, and fences.
     Lines(FlushInstruction),
+    /// `logged`: what is written back becomes a record at the fence.
+    Log,
 }
 
 impl Flush {

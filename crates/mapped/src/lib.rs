@@ -13,7 +13,7 @@
 //! | [`Backing::Tmpfs`] | `process` | what was stored | nothing |
 //! | [`Backing::Anonymous`] | `process` | nothing | nothing |
 //!
-//! [`MappedOptions::assume_persistent`] overrides the domain, so that code for persistent memory can be measured on
+//! [`MappedOptions::domain`] overrides the domain, so that code for persistent memory can be measured on
 //! machines without any.
 //!
 //! # Blocks before stores
@@ -54,9 +54,11 @@ mod identity;
 mod logged;
 mod mapped;
 mod medium;
+mod opening;
 mod options;
 mod place;
 mod process;
+mod runtime;
 mod space;
 mod system;
 mod whole;
@@ -66,9 +68,9 @@ mod words;
 pub use backing::Backing;
 pub use error::MappedError;
 pub use flush::FlushInstruction;
-pub use logged::{Disk, Durability, LoggedFile, LoggedOptions, Part, SystemDisk};
+pub use logged::{Disk, Durability, Part, SystemDisk};
 pub use mapped::Mapped;
-pub use options::{FileSystems, HugePages, MappedOptions, Placement};
+pub use options::{FileSystems, HugePages, LogOptions, MappedOptions, Placement};
 pub use place::MappedPlace;
 pub use whole::write_whole;
 pub use words::MappedWords;

@@ -1,19 +1,18 @@
-//! The medium contract on real memory.
+//! The contract on real memory: its memory and its space.
 
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
-use core::time::Duration;
-use std::thread;
 
-use firn_media::{Domain, Hardware, MediumError, Memory, Probe, Runtime, Space, Ticket};
+use firn_log::Reach;
+use firn_media::{Domain, Level, MediumError, Memory, Space, Ticket};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE, round_up};
 
 use crate::copy::{copy_in, copy_out, copy_words, store_part};
 use crate::flush::{Flush, write_back_lines};
 use crate::identity::Claim;
-use crate::system::{cpu_ns, now_ns};
-use crate::{FlushInstruction, Mapped, MappedPlace, MappedWords};
+use crate::logged::Logged;
+use crate::{Mapped, MappedPlace};
 
 impl Mapped {
     /// The word at `at`, masked into the window.
@@ -36,12 +35,29 @@ impl Mapped {
         }
     }
 
+    /// The log's part of this medium, which [`Flush::Log`] comes with.
+    fn log(&self) -> &Logged {
+        self.logged.as_ref().expect("a medium that logs has a log")
+    }
+
+    #[inline(never)]
+    fn fence_by_log(&self) {
+        self.log().fence(self);
+    }
+
+    #[inline(never)]
+    fn newest_record(&self) -> Ticket {
+        self.log().commit()
+    }
+
     /// The part of a write-back that is not worth inlining.
     #[inline(never)]
-    fn write_back_by(&self, instruction: FlushInstruction, at: VirtAddr, len: u64) {
-        if len == 0 {
-            return;
-        }
+    fn write_back_lines(&self, at: VirtAddr, len: u64) {
+        let instruction = match self.flush {
+            Flush::Lines(instruction) if len > 0 => instruction,
+            Flush::Log if len > 0 => return self.log().write_back(self, at, len),
+            _ => return,
+        };
         let held = self.len();
         assert!(
             at.0 <= held && len <= held - at.0,
@@ -239,27 +255,60 @@ impl Memory for Mapped {
 
     #[inline(always)]
     fn write_back(&self, at: VirtAddr, len: u64) {
-        if let Flush::Lines(instruction) = self.flush {
-            self.write_back_by(instruction, at, len);
+        match self.flush {
+            Flush::Nothing | Flush::FenceOnly => {}
+            Flush::Lines(_) | Flush::Log => self.write_back_lines(at, len),
         }
     }
 
     #[inline(always)]
     fn fence(&self) {
-        self.flush.fence();
+        match self.flush {
+            Flush::Log => self.fence_by_log(),
+            other => other.fence(),
+        }
     }
 
-    /// Always the same ticket: every commit is durable, in the sense of the domain, when this returns. No commit has to
-    /// wait for another, and numbering them would make all threads share a line.
+    /// With a log, the newest record's. Without one, always the same ticket: every commit is durable, in the sense of the
+    /// domain, when this returns. No commit has to wait for another, and numbering them would make all threads share a
+    /// line.
     #[inline(always)]
     fn commit(&self) -> Ticket {
-        Ticket::default()
+        match self.flush {
+            Flush::Log => self.newest_record(),
+            _ => Ticket::default(),
+        }
     }
 
-    /// The ticket that every commit has.
     #[inline(always)]
     fn durable(&self) -> Ticket {
-        Ticket::default()
+        match self.flush {
+            Flush::Log => self.log().durable(),
+            _ => Ticket::default(),
+        }
+    }
+
+    #[inline]
+    fn wait_durable(&self, ticket: Ticket) -> Result<(), MediumError> {
+        let logged = self.logged.as_ref();
+        logged.map_or(Ok(()), |logged| logged.wait(self, ticket, Reach::Disk))
+    }
+
+    #[inline]
+    fn wait_for_room(&self) -> Result<(), MediumError> {
+        let logged = self.logged.as_ref();
+        logged.map_or(Ok(()), |logged| logged.wait_for_room(self))
+    }
+
+    #[inline]
+    fn level(&self) -> Level {
+        self.options.log.level
+    }
+
+    #[inline]
+    fn wait_at(&self, ticket: Ticket, level: Level) -> Result<(), MediumError> {
+        let logged = self.logged.as_ref();
+        logged.map_or(Ok(()), |logged| logged.wait_at(self, ticket, level))
     }
 }
 
@@ -287,12 +336,17 @@ impl Space for Mapped {
 
     /// Copies in anonymous memory and in read-only files need no claim: nobody stores their references.
     fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
-        if self.file.is_none() || !self.writable || self.claim.get().is_some() {
+        if self.file.is_none() || !self.writable {
             return Ok(());
         }
-        let claim = Claim::take(identity, self.display_name())?;
-        let _ = self.claim.set(claim);
-        Ok(())
+        if self.claim.get().is_none() {
+            let claim = Claim::take(identity, self.display_name())?;
+            let _ = self.claim.set(claim);
+        }
+        match &self.logged {
+            Some(logged) => logged.claim(self, identity),
+            None => Ok(()),
+        }
     }
 
     fn reserve(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
@@ -300,30 +354,51 @@ impl Space for Mapped {
         if len == 0 {
             return Ok(());
         }
-        self.reserve_space(at.0..at.0.saturating_add(len))
+        let range = at.0..at.0.saturating_add(len);
+        match &self.logged {
+            Some(logged) => logged.reserve(self, range),
+            None => self.reserve_space(range),
+        }
     }
 
     fn discard(&self, at: VirtAddr, len: u64) -> Result<(), MediumError> {
         assert_whole_frames(at, len);
-        self.discard_space(at.0..at.0.saturating_add(len))
+        let range = at.0..at.0.saturating_add(len);
+        match &self.logged {
+            Some(logged) => logged.discard(self, range),
+            None => self.discard_space(range),
+        }
     }
 
+    /// With a log no store reaches the file, so any block of it may go.
     fn discard_bytes(&self) -> u64 {
-        self.piece_bytes()
+        match self.logged {
+            Some(_) => FRAME_BYTES,
+            None => self.piece_bytes(),
+        }
     }
 
     fn truncate(&self, len: u64) -> Result<(), MediumError> {
         assert_whole_frames(VirtAddr(0), len);
-        self.truncate_space(len)
+        match &self.logged {
+            Some(logged) => logged.truncate(self, len),
+            None => self.truncate_space(len),
+        }
     }
 
     fn sync(&self) -> Result<(), MediumError> {
-        self.sync_space()
+        match &self.logged {
+            Some(logged) => logged.sync(self),
+            None => self.sync_space(),
+        }
     }
 
     /// Writes a new file out and gives it the name that it was created for, which must still be free.
     fn publish(&self) -> Result<(), MediumError> {
-        self.publish_file()
+        match &self.logged {
+            Some(logged) => logged.publish(self),
+            None => self.publish_file(),
+        }
     }
 
     fn backed_bytes(&self) -> Result<u64, MediumError> {
@@ -332,80 +407,13 @@ impl Space for Mapped {
 
     /// Blocks that were reserved but never stored to count as no data.
     fn data_ranges(&self) -> Result<Option<Vec<Range<u64>>>, MediumError> {
-        self.ranges_with_data()
-    }
-}
-
-impl Runtime for Mapped {
-    type Words = MappedWords;
-    type Thread = thread::JoinHandle<()>;
-
-    #[inline(always)]
-    fn is_ours(&self) -> bool {
-        self.process.is_this()
-    }
-
-    fn words(&self, count: usize) -> MappedWords {
-        MappedWords::new(count)
-    }
-
-    /// Spins, then yields, then sleeps: briefly at first, and never for much more than a thirtieth of the time already
-    /// waited.
-    fn pause(&self, attempt: u32) {
-        const SPINS: u32 = 64;
-        const YIELDS: u32 = 256;
-        const SLEEP: Duration = Duration::from_micros(50);
-        /// Sleeps before their length doubles, and how often it doubles.
-        const SLEEPS: u32 = 64;
-        const DOUBLINGS: u32 = 7;
-        if attempt < SPINS {
-            core::hint::spin_loop();
-        } else if attempt < YIELDS {
-            thread::yield_now();
-        } else {
-            thread::sleep(SLEEP * (1 << ((attempt - YIELDS) / SLEEPS).min(DOUBLINGS)));
+        match self.logged {
+            // What is not home yet is in no block.
+            Some(_) => Ok(None),
+            None => self.ranges_with_data(),
         }
     }
-
-    fn wait_while(&self, words: &MappedWords, index: usize, seen: u64, until_ns: u64) {
-        words.wait_while(index, seen, until_ns);
-    }
-
-    fn wake(&self, words: &MappedWords, index: usize) {
-        words.wake(index);
-    }
-
-    fn now_ns(&self) -> u64 {
-        now_ns()
-    }
-
-    fn cpu_ns(&self) -> u64 {
-        cpu_ns()
-    }
-
-    fn random_u64(&self) -> u64 {
-        self.randomness.next()
-    }
-
-    fn spawn(
-        &self,
-        name: &str,
-        job: Box<dyn FnOnce() + Send>,
-    ) -> Result<Self::Thread, MediumError> {
-        thread::Builder::new()
-            .name(name.replace('\0', ""))
-            .spawn(job)
-            .map_err(|e| self.io("starting a thread", e))
-    }
-
-    fn join(&self, thread: Self::Thread) -> bool {
-        thread.join().is_ok()
-    }
 }
-
-impl Probe for Mapped {}
-
-impl Hardware for Mapped {}
 
 #[cold]
 #[inline(never)]

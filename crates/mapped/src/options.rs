@@ -1,6 +1,10 @@
 //! How to map a pool.
 
-use firn_media::Domain;
+use std::sync::Arc;
+
+use firn_media::{Domain, Level};
+
+use crate::{Disk, SystemDisk};
 
 /// Choices made at open; none of them changes a byte on media.
 #[derive(Clone, Debug)]
@@ -9,9 +13,14 @@ pub struct MappedOptions {
     /// Bytes of the address window: how far the pool can grow without being reopened. Rounded up to a power of two that
     /// holds the pool; halved, down to twice the pool's length, if the process may not reserve that much address space.
     pub capacity: u64,
-    /// Treats the memory as persistent in this domain, whatever it is, so that code for persistent memory can be
-    /// measured elsewhere. Promises nothing about a power failure.
-    pub assume_persistent: Option<Domain>,
+    /// The domain, whatever the memory is. Without it, a file on DAX is in [`Domain::Adr`]; a pool on an ordinary disk is
+    /// in the domain that it had before, and a new one in [`Domain::Process`]; all else is in [`Domain::Process`].
+    ///
+    /// [`Domain::Logged`] is for files. [`Domain::Adr`] and [`Domain::Eadr`] elsewhere than on DAX let code for persistent
+    /// memory be measured; they promise nothing about a power failure there.
+    pub domain: Option<Domain>,
+    /// The log of a pool in [`Domain::Logged`].
+    pub log: LogOptions,
     /// Where in the address space the window goes.
     pub placement: Placement,
     /// Whether to ask for huge pages.
@@ -21,6 +30,38 @@ pub struct MappedOptions {
     /// Permission bits of a new file, regardless of the process's umask. Without them, its owner may write the file and
     /// everybody that the umask admits may read it.
     pub mode: Option<u32>,
+}
+
+/// The log beside a pool in [`Domain::Logged`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LogOptions {
+    /// The level of transactions that do not ask for one.
+    pub level: Level,
+    /// Bytes that a new log has.
+    pub initial_bytes: u64,
+    /// Bytes beyond which the log does not grow: the most that a recovery reads. Half of it is coalesced at once.
+    pub bound_bytes: u64,
+    /// The disk; the system's own, but in tests.
+    pub disk: Arc<dyn Disk>,
+}
+
+impl LogOptions {
+    /// Default of [`LogOptions::initial_bytes`].
+    pub const DEFAULT_INITIAL: u64 = 4 << 20;
+    /// Default of [`LogOptions::bound_bytes`].
+    pub const DEFAULT_BOUND: u64 = 64 << 20;
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self {
+            level: Level::Sync,
+            initial_bytes: Self::DEFAULT_INITIAL,
+            bound_bytes: Self::DEFAULT_BOUND,
+            disk: Arc::new(SystemDisk),
+        }
+    }
 }
 
 /// Where in the address space the window goes.
@@ -71,9 +112,21 @@ impl MappedOptions {
         self
     }
 
-    /// Sets [`MappedOptions::assume_persistent`].
-    pub fn assume_persistent(mut self, domain: Domain) -> Self {
-        self.assume_persistent = Some(domain);
+    /// Sets [`MappedOptions::domain`].
+    pub fn domain(mut self, domain: Domain) -> Self {
+        self.domain = Some(domain);
+        self
+    }
+
+    /// Sets [`MappedOptions::log`].
+    pub fn log(mut self, log: LogOptions) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// Sets [`LogOptions::level`].
+    pub fn level(mut self, level: Level) -> Self {
+        self.log.level = level;
         self
     }
 
@@ -106,7 +159,8 @@ impl Default for MappedOptions {
     fn default() -> Self {
         Self {
             capacity: Self::DEFAULT_CAPACITY,
-            assume_persistent: None,
+            domain: None,
+            log: LogOptions::default(),
             placement: Placement::System,
             huge_pages: HugePages::Ask,
             file_systems: FileSystems::Promising,

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use firn_heap::{Error, Pool, PoolOptions, Session};
-use firn_mapped::{LoggedFile, LoggedOptions, Mapped, MappedOptions};
-use firn_media::{Level, Medium, Memory};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::{Domain, Level, Medium, Memory};
 use firn_structures::Map;
 
 type AnyError = Box<dyn std::error::Error>;
@@ -65,11 +65,11 @@ fn filled<M: Medium>(medium: M) -> Result<Pool<M>, AnyError> {
     Ok(pool)
 }
 
-fn logged(folder: &Path, level: Level) -> Result<Pool<LoggedFile>, AnyError> {
-    let mut options = LoggedOptions::default();
-    options.level = level;
+fn logged(folder: &Path, level: Level) -> Result<Pool<Mapped>, AnyError> {
+    let mut options = MappedOptions::default().domain(Domain::Logged);
+    options.log.level = level;
     let path = folder.join(format!("speed-{}", level.name()));
-    filled(LoggedFile::create(path, 0, &options)?)
+    filled(Mapped::create(path, 0, &options)?)
 }
 
 fn main() -> Result<(), AnyError> {

@@ -45,8 +45,8 @@ fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
     }
     match std::env::var("FIRN_ASSUME_PERSISTENT").as_deref() {
         Err(_) | Ok("") => Ok(options),
-        Ok("adr") => Ok(options.assume_persistent(Domain::Adr)),
-        Ok("eadr") => Ok(options.assume_persistent(Domain::Eadr)),
+        Ok("adr") => Ok(options.domain(Domain::Adr)),
+        Ok("eadr") => Ok(options.domain(Domain::Eadr)),
         Ok(other) => Err(Failure::invalid(format!(
             "FIRN_ASSUME_PERSISTENT must be `adr` or `eadr`, not `{other}`"
         ))),

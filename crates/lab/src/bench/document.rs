@@ -29,7 +29,7 @@ const NOTES: &str = "\
 - Times are CPU time of the measured threads, except for reopening, which is wall time. Each is the median of
   blocks (of three passes for the map), and Firn's blocks alternate with the rival's. The machine is virtual and
   shared: figures vary by a tenth and more from run to run. Minimum and maximum over blocks are given below.
-- Pools lie on a tmpfs that is treated as persistent memory under ADR (`assume_persistent`): each line is
+- Pools lie on a tmpfs that is treated as persistent memory under ADR (`domain`): each line is
   really written back and fenced, in DRAM. A persistent DIMM would add its own cost, for both.
 - The kernel gives Firn's pools huge pages on request (docs/decisions/huge-pages.md), and the rivals'
   pages of 4 KiB. Rows *in pages of 4 KiB* use these for Firn's pool too.

@@ -114,7 +114,7 @@ pub(super) fn unnamed(
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let path = dir.join(format!("firn-bench-{}-{number}.pool", std::process::id()));
     let options = MappedOptions::default()
-        .assume_persistent(domain)
+        .domain(domain)
         .huge_pages(huge_pages);
     let medium = Mapped::create(&path, bytes, &options)?;
     medium.publish().map_err(OpenError::from)?;

@@ -20,7 +20,7 @@ const BLOCKS_AT_ONCE: usize = 1024;
 
 /// An open log.
 #[derive(Debug)]
-pub(super) struct LogFile {
+pub(crate) struct LogFile {
     disk: Arc<dyn Disk>,
     /// Writes to the disk past the system's page cache, where the file system can.
     direct: File,

@@ -16,14 +16,14 @@ use super::log_file::LogFile;
 use crate::beside::{log_beside, log_of};
 use crate::file::PoolFile;
 use crate::system::Randomness;
-use crate::{LoggedOptions, Mapped, MappedError};
+use crate::{LogOptions, Mapped, MappedError};
 
 /// How often the superblock is written at most from one opening to the next: twice by the opening of a pool of an older
 /// version, and by closing it.
 const OPENING_GENERATIONS: u64 = 4;
 
 /// The newer sound superblock of a pool's file.
-pub(super) fn superblock(file: &PoolFile) -> Result<Option<Superblock>, MappedError> {
+pub(crate) fn superblock(file: &PoolFile) -> Result<Option<Superblock>, MappedError> {
     let mut newest: Option<Superblock> = None;
     for at in SUPERBLOCKS {
         let mut bytes = [0; SUPERBLOCK_BYTES as usize];
@@ -44,22 +44,29 @@ pub(super) fn superblock(file: &PoolFile) -> Result<Option<Superblock>, MappedEr
 }
 
 /// The log beside a pool, and what it would bring home.
-pub(super) struct Beside {
+pub(crate) struct Beside {
     log: LogFile,
     head: Head,
-    pub(super) home: Home,
+    pub(crate) home: Home,
 }
 
 /// What a pool and its log hold. Changes neither.
-pub(super) struct Left {
+pub(crate) struct Left {
     superblock: Superblock,
-    pub(super) beside: Option<Beside>,
+    pub(crate) beside: Option<Beside>,
+}
+
+impl Left {
+    /// What the log would bring home.
+    pub(crate) fn into_home(self) -> Option<Home> {
+        self.beside.map(|beside| beside.home)
+    }
 }
 
 /// Reads what the last opening left.
 ///
 /// Errors: the pool needs its log and has none; the log is another pool's, or damaged; what the system says.
-pub(super) fn left(file: &PoolFile, options: &LoggedOptions) -> Result<Left, MappedError> {
+pub(crate) fn left(file: &PoolFile, options: &LogOptions) -> Result<Left, MappedError> {
     let Some(superblock) = superblock(file)? else {
         return Err(MappedError::NoSuperblock {
             path: file.path.clone(),
@@ -108,10 +115,10 @@ pub(super) fn left(file: &PoolFile, options: &LoggedOptions) -> Result<Left, Map
 /// Brings home what a crash left in the log, and begins anew with an empty one.
 ///
 /// Errors: as [`left`]. Both files are as they were, or the log is home in part, which the next recovery repeats.
-pub(super) fn recover(
+pub(crate) fn recover(
     file: &PoolFile,
     randomness: &Randomness,
-    options: &LoggedOptions,
+    options: &LogOptions,
 ) -> Result<(Log, LogFile), MappedError> {
     let Left { superblock, beside } = left(file, options)?;
     let Some(Beside { log, head, home }) = beside else {
@@ -150,7 +157,7 @@ pub(super) fn recover(
     let slots = (bytes / BLOCK_BYTES).saturating_sub(HEAD_BLOCKS) / segment_blocks;
     let options = Options {
         initial_bytes: slots * segment_blocks * BLOCK_BYTES,
-        bound_bytes: options.log_bound_bytes,
+        bound_bytes: options.bound_bytes,
     };
     Ok((Log::begin(next, options), log))
 }
@@ -158,7 +165,7 @@ pub(super) fn recover(
 /// Stores what a log would bring home to a copy of the pool in memory.
 ///
 /// Errors: no memory.
-pub(super) fn replay(copy: &Mapped, home: &Home) -> Result<(), MediumError> {
+pub(crate) fn replay(copy: &Mapped, home: &Home) -> Result<(), MediumError> {
     if let Some(cut) = home.cut {
         copy.truncate(cut)?;
     }
@@ -182,9 +189,9 @@ pub(super) fn replay(copy: &Mapped, home: &Home) -> Result<(), MediumError> {
 }
 
 /// The slots of a new log.
-fn initial_slots(segment_blocks: u64, options: &LoggedOptions) -> Growth {
+fn initial_slots(segment_blocks: u64, options: &LogOptions) -> Growth {
     let segment_bytes = segment_blocks * BLOCK_BYTES;
-    let count = options.log_initial_bytes.div_ceil(segment_bytes);
+    let count = options.initial_bytes.div_ceil(segment_bytes);
     let count = count.max(LEAST_SEGMENTS);
     Growth::of_new(segment_blocks, count)
 }
@@ -195,7 +202,7 @@ pub(super) fn begin(
     uuid: [u8; 16],
     pool_generation: u64,
     randomness: &Randomness,
-    options: &LoggedOptions,
+    options: &LogOptions,
 ) -> Result<(Log, LogFile), MappedError> {
     let head = Head {
         generation: 1,
@@ -212,7 +219,7 @@ pub(super) fn begin(
     let initial_bytes = bytes.end - bytes.start;
     let options = Options {
         initial_bytes,
-        bound_bytes: options.log_bound_bytes.max(initial_bytes),
+        bound_bytes: options.bound_bytes.max(initial_bytes),
     };
     Ok((Log::begin(head, options), log))
 }

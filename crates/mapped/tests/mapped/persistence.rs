@@ -13,7 +13,7 @@ fn stores_persist_across_a_reopen() {
     for domain in DOMAINS {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pool");
-        let options = MappedOptions::default().assume_persistent(domain);
+        let options = MappedOptions::default().domain(domain);
         let medium = support::named(&path, 3 * CHUNK_BYTES, &options);
         assert_eq!(medium.domain(), domain);
         medium.store_u64(VirtAddr(CHUNK_BYTES), 7);

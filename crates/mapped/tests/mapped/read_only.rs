@@ -37,7 +37,7 @@ fn assert_read_only(medium: &Mapped) {
 fn stores_are_refused_and_the_file_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    let options = MappedOptions::default().assume_persistent(Domain::Adr);
+    let options = MappedOptions::default().domain(Domain::Adr);
     let medium = Mapped::create(&path, FRAME_BYTES, &options).unwrap();
     medium.publish().unwrap();
     medium.store_u64(VirtAddr(8), 7);
@@ -63,7 +63,7 @@ fn stores_out_of_reach_are_refused() {
         0x0101_0101_0101_0101,
         "nothing was stored"
     );
-    let persistent = MappedOptions::default().assume_persistent(Domain::Adr);
+    let persistent = MappedOptions::default().domain(Domain::Adr);
     let medium = Mapped::anonymous(FRAME_BYTES, &persistent).unwrap();
     assert!(message(|| medium.write_back(at, 17)).contains("write-back"));
 }

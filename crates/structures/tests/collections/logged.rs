@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
 use firn_heap::{Error, Pool, PoolOptions};
-use firn_mapped::{LoggedFile, LoggedOptions, Mapped, MappedOptions};
-use firn_media::{Level, Medium};
+use firn_mapped::{Mapped, MappedOptions};
+use firn_media::{Domain, Level, Medium};
 use firn_structures::Map;
 
 use crate::support::Random;
@@ -19,11 +19,11 @@ const CHILD: &str = "FIRN_LOGGED_CHILD";
 const WRITTEN: &str = "FIRN_LOGGED_WRITTEN";
 const KILLS: u64 = 12;
 
-pub fn options() -> LoggedOptions {
-    let mut options = LoggedOptions::default();
+pub fn options() -> MappedOptions {
+    let mut options = MappedOptions::default().domain(Domain::Logged);
     // Small, so that it goes home, wraps around and grows while the test runs.
-    options.log_initial_bytes = 1 << 20;
-    options.log_bound_bytes = 3 << 20;
+    options.log.initial_bytes = 1 << 20;
+    options.log.bound_bytes = 3 << 20;
     options
 }
 
@@ -50,13 +50,17 @@ pub fn entries<M: Medium>(pool: &Pool<M>) -> u64 {
     })
 }
 
-fn open(path: &Path) -> Pool<LoggedFile> {
-    let medium = LoggedFile::open(path, &options()).unwrap();
+fn process() -> MappedOptions {
+    MappedOptions::default().domain(Domain::Process)
+}
+
+fn open(path: &Path) -> Pool<Mapped> {
+    let medium = Mapped::open(path, &options()).unwrap();
     Pool::open(medium, &PoolOptions::new("logged")).unwrap()
 }
 
-pub fn create(path: &Path) -> Pool<LoggedFile> {
-    let medium = LoggedFile::create(path, 0, &options()).unwrap();
+pub fn create(path: &Path) -> Pool<Mapped> {
+    let medium = Mapped::create(path, 0, &options()).unwrap();
     let pool = Pool::create(medium, &PoolOptions::new("logged")).unwrap();
     let mut session = pool.session().unwrap();
     session
@@ -66,7 +70,7 @@ pub fn create(path: &Path) -> Pool<LoggedFile> {
     pool
 }
 
-pub fn insert(session: &mut firn_heap::Session<LoggedFile>, number: u64) -> Result<(), Error> {
+pub fn insert(session: &mut firn_heap::Session<Mapped>, number: u64) -> Result<(), Error> {
     session.transaction(|tx| {
         let mut map = Map::open(tx, "map")?;
         map.insert(&key(number), &value(number)).map(|_| ())
@@ -75,10 +79,10 @@ pub fn insert(session: &mut firn_heap::Session<LoggedFile>, number: u64) -> Resu
 
 /// A pool that was killed is refused without its log, and by whoever would overlook the log.
 fn assert_needs_its_log(path: &Path, least: u64) {
-    let refused = Mapped::open(path, &MappedOptions::default()).unwrap_err();
+    let refused = Mapped::open(path, &process()).unwrap_err();
     assert!(refused.to_string().contains("is in its log"), "{refused}");
     let before = std::fs::read(path).unwrap();
-    let copy = LoggedFile::open_private(path, &options()).unwrap();
+    let copy = Mapped::open_private(path, &options()).unwrap();
     let copy = Pool::open(copy, &PoolOptions::new("logged")).unwrap();
     let in_copy = entries(&copy);
     copy.abandon();
@@ -94,9 +98,9 @@ fn assert_needs_its_log(path: &Path, least: u64) {
     let log = path.with_file_name("pool.firn-log");
     let aside = path.with_file_name("aside");
     std::fs::rename(&log, &aside).unwrap();
-    let refused = LoggedFile::open(path, &options()).unwrap_err();
+    let refused = Mapped::open(path, &options()).unwrap_err();
     assert!(refused.to_string().contains("is missing"), "{refused}");
-    let medium = Mapped::open(path, &MappedOptions::default()).unwrap();
+    let medium = Mapped::open(path, &process()).unwrap();
     let refused = Pool::open(medium, &PoolOptions::new("logged"))
         .err()
         .unwrap();
@@ -112,11 +116,11 @@ fn child_that_is_killed() {
     };
     // Both levels survive a kill.
     let mut options = options();
-    options.level = match std::env::var_os(WRITTEN) {
+    options.log.level = match std::env::var_os(WRITTEN) {
         Some(_) => Level::Written,
         None => Level::Sync,
     };
-    let medium = LoggedFile::open(Path::new(&path), &options).unwrap();
+    let medium = Mapped::open(Path::new(&path), &options).unwrap();
     let pool = Pool::open(medium, &PoolOptions::new("logged")).unwrap();
     let eager = CollectorOptions {
         trigger: 1.01,
@@ -206,7 +210,7 @@ fn a_closed_pool_is_one_file_and_an_unclosed_one_needs_its_log() {
     let log = folder.path().join("pool.firn-log");
     let aside = folder.path().join("aside");
     std::fs::rename(&log, &aside).unwrap();
-    let refused = LoggedFile::open(&path, &options()).unwrap_err();
+    let refused = Mapped::open(&path, &options()).unwrap_err();
     assert!(refused.to_string().contains("is missing"), "{refused}");
     std::fs::rename(&aside, &log).unwrap();
     assert_eq!(entries(&open(&path)), 501);
@@ -214,7 +218,7 @@ fn a_closed_pool_is_one_file_and_an_unclosed_one_needs_its_log() {
     let other = create(&folder.path().join("other"));
     other.abandon();
     std::fs::rename(folder.path().join("other.firn-log"), &log).unwrap();
-    let refused = LoggedFile::open(&path, &options()).unwrap_err();
+    let refused = Mapped::open(&path, &options()).unwrap_err();
     assert!(
         refused.to_string().contains("is not this file's"),
         "{refused}"
@@ -222,7 +226,7 @@ fn a_closed_pool_is_one_file_and_an_unclosed_one_needs_its_log() {
 }
 
 thread_local! {
-    static LAST: std::cell::RefCell<Option<firn_heap::Session<LoggedFile>>> = const { std::cell::RefCell::new(None) };
+    static LAST: std::cell::RefCell<Option<firn_heap::Session<Mapped>>> = const { std::cell::RefCell::new(None) };
 }
 
 /// A session may be a thread's own value, and go when the thread's notes are gone already.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions};
-use firn_mapped::{Disk, Durability, LoggedFile, LoggedOptions, Part, SystemDisk};
-use firn_media::{Level, Memory};
+use firn_mapped::{Disk, Durability, Mapped, MappedOptions, Part, SystemDisk};
+use firn_media::{Domain, Level, Memory};
 use firn_structures::Map;
 
 use crate::logged::{create, entries, insert, key, value};
@@ -123,14 +123,14 @@ impl Disk for Doubtful {
     }
 }
 
-fn opened(path: &Path, disk: &Arc<Doubtful>) -> Pool<LoggedFile> {
-    let mut options = LoggedOptions::default();
-    options.disk = disk.clone();
-    let medium = LoggedFile::open(path, &options).unwrap();
+fn opened(path: &Path, disk: &Arc<Doubtful>) -> Pool<Mapped> {
+    let mut options = MappedOptions::default().domain(Domain::Logged);
+    options.log.disk = disk.clone();
+    let medium = Mapped::open(path, &options).unwrap();
     Pool::open(medium, &PoolOptions::new("logged")).unwrap()
 }
 
-fn insert_deferred(pool: &Pool<LoggedFile>, number: u64) {
+fn insert_deferred(pool: &Pool<Mapped>, number: u64) {
     let mut session = pool.session().unwrap();
     let inserted = session.transaction_deferred(|tx| {
         let mut map = Map::open(tx, "map")?;
@@ -273,10 +273,10 @@ fn a_log_that_cannot_grow_for_want_of_space_stays_as_it_is() {
         let path = folder.path().join("pool");
         drop(create(&path));
         let disk = Arc::new(Doubtful::default());
-        let mut options = LoggedOptions::default();
-        options.disk = disk.clone();
-        options.log_initial_bytes = 1;
-        let medium = LoggedFile::open(&path, &options).unwrap();
+        let mut options = MappedOptions::default().domain(Domain::Logged);
+        options.log.disk = disk.clone();
+        options.log.initial_bytes = 1;
+        let medium = Mapped::open(&path, &options).unwrap();
         let pool = Pool::open(medium, &PoolOptions::new("logged")).unwrap();
         *disk.refuses_growth.lock().unwrap() = Some(kind);
         let mut session = pool.session().unwrap();

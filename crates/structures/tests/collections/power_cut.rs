@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Pool, PoolOptions};
-use firn_mapped::{Disk, Durability, LoggedFile, LoggedOptions, Part, SystemDisk};
+use firn_mapped::{Disk, Durability, Mapped, MappedOptions, Part, SystemDisk};
 
 use crate::logged::{create, entries, insert, options};
 use crate::support::Random;
@@ -263,8 +263,8 @@ fn record(path: &Path, seed: u64) -> Vec<Event> {
     let mut random = Random(seed);
     let recorder = Arc::new(Recorder::default());
     let mut options = options();
-    options.disk = recorder.clone();
-    let medium = LoggedFile::open(path, &options).unwrap();
+    options.log.disk = recorder.clone();
+    let medium = Mapped::open(path, &options).unwrap();
     let pool = Pool::open(medium, &PoolOptions::new("logged")).unwrap();
     let first = entries(&pool);
     let mut session = pool.session().unwrap();
@@ -301,7 +301,7 @@ fn a_power_failure_loses_nothing_that_was_acknowledged_and_tears_nothing() {
         drop(create(&path));
         let base = folder.path().join("base");
         // Two sessions; the record is of the second.
-        let medium = LoggedFile::open(&path, &options()).unwrap();
+        let medium = Mapped::open(&path, &options()).unwrap();
         let pool = Pool::open(medium, &PoolOptions::new("logged")).unwrap();
         let before = random.below(200);
         let mut session = pool.session().unwrap();
@@ -320,7 +320,7 @@ fn a_power_failure_loses_nothing_that_was_acknowledged_and_tears_nothing() {
             if !cut.log.durable.is_empty() || (cut.log.len > 0 && random.below(2) == 0) {
                 cut.log.write(None, &log, &mut random);
             }
-            let opened = LoggedFile::open(&image, &LoggedOptions::default());
+            let opened = Mapped::open(&image, &MappedOptions::default());
             let medium = opened.unwrap_or_else(|e| panic!("run {run}, event {end}: {e}"));
             let pool = Pool::open(medium, &PoolOptions::new("logged")).unwrap();
             let found = entries(&pool);

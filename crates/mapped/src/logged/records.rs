@@ -1,0 +1,142 @@
+//! Memory: what a thread writes back becomes a record at its fence, and tickets say how far records have come.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use firn_format::log::{Record, RecordWriter};
+use firn_log::Reach;
+use firn_media::{Level, MediumError, Memory, Ticket};
+use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
+
+use super::group::{Failed, Group};
+use super::{Logged, noted};
+use crate::Mapped;
+
+impl Logged {
+    /// Notes what a thread writes back: one byte at least.
+    #[inline]
+    pub(crate) fn write_back(&self, on: &Mapped, at: VirtAddr, len: u64) {
+        let last = at.0 + len - 1;
+        let lines = at.0 / LINE_BYTES..last / LINE_BYTES + 1;
+        if !noted::note(self.number, lines.clone()) {
+            self.append_at_once(on, lines);
+        }
+    }
+
+    /// Appends the lines that this thread has written back.
+    #[inline]
+    pub(crate) fn fence(&self, on: &Mapped) {
+        let Some(group) = self.group() else {
+            return;
+        };
+        noted::take(self.number, |lines| {
+            group.append_lines(lines, |number| line(on, number));
+        });
+    }
+
+    /// Appends lines before their fence, which persistent memory may do, too: for a thread that cannot note them any more.
+    #[cold]
+    fn append_at_once(&self, on: &Mapped, lines: Range<u64>) {
+        if let Some(group) = self.group() {
+            let lines: Vec<u64> = lines.collect();
+            group.append_lines(&lines, |number| line(on, number));
+        }
+    }
+
+    /// Appends a record of the medium's space.
+    pub(super) fn append(&self, record: &Record) {
+        if let Some(group) = self.group() {
+            group.append(|into| RecordWriter::append(into, record));
+        }
+    }
+
+    /// The newest record's: everything that any thread has fenced.
+    #[inline]
+    pub(crate) fn commit(&self) -> Ticket {
+        Ticket(self.group().map_or(0, Group::appended))
+    }
+
+    #[inline]
+    pub(crate) fn durable(&self) -> Ticket {
+        Ticket(self.group().map_or(0, Group::durable))
+    }
+
+    /// Waits until a record has come so far.
+    pub(crate) fn wait(
+        &self,
+        on: &Mapped,
+        ticket: Ticket,
+        reach: Reach,
+    ) -> Result<(), MediumError> {
+        let waited = self
+            .group()
+            .map_or(Ok(()), |group| group.wait(ticket.0, reach));
+        waited.map_err(|failed| failed.of(on))
+    }
+
+    pub(crate) fn wait_at(
+        &self,
+        on: &Mapped,
+        ticket: Ticket,
+        level: Level,
+    ) -> Result<(), MediumError> {
+        match level {
+            Level::Written => self.wait(on, ticket, Reach::System),
+            Level::Group(time) => {
+                let due = |group: &Group| group.write_within(ticket.0, time);
+                let due = self.group().map_or(Ok(()), due);
+                due.map_err(|failed| failed.of(on))
+            }
+            // A level that is unknown here is as durable as can be.
+            _ => self.wait(on, ticket, Reach::Disk),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn wait_for_room(&self, on: &Mapped) -> Result<(), MediumError> {
+        match self.group() {
+            Some(group) if group.is_crowded() => self.wait(on, self.commit(), Reach::System),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a write or a sync has failed.
+    #[inline(always)]
+    pub(crate) fn has_failed(&self) -> bool {
+        self.group().is_some_and(Group::has_failed)
+    }
+
+    pub(crate) fn failure(&self, on: &Mapped) -> Option<MediumError> {
+        let failed = self.group()?.lock().failed.clone()?;
+        Some(failed.of(on))
+    }
+}
+
+impl Failed {
+    pub(super) fn of(&self, on: &Mapped) -> MediumError {
+        MediumError::Failed {
+            medium: on.display_name(),
+            doing: self.doing,
+            source: Arc::clone(&self.source),
+        }
+    }
+}
+
+/// A line's content as it was at one moment.
+///
+/// Other threads may store to the line meanwhile, and on persistent memory their stores become durable in their order. So
+/// the words are read until two readings agree. Loads do not pass loads on x86-64, so between the two every word had the
+/// value that was read.
+#[inline]
+fn line(on: &Mapped, number: u64) -> (u64, u8, [u64; WORDS_PER_LINE]) {
+    let at = VirtAddr(number * LINE_BYTES);
+    let read = || core::array::from_fn(|word| on.load_u64(at + word as u64 * WORD_BYTES));
+    let mut words = read();
+    loop {
+        let again = read();
+        if again == words {
+            return (at.0, u8::MAX, words);
+        }
+        words = again;
+    }
+}

@@ -1,0 +1,104 @@
+//! Space: what is reserved, discarded or cut is a record, and the file changes when the log is home that far.
+
+use core::ops::Range;
+use std::io;
+use std::sync::PoisonError;
+
+use firn_format::log::Record;
+use firn_media::{MediumError, Space};
+
+use super::{Logged, recovery};
+use crate::Mapped;
+use crate::beside::UNPUBLISHED;
+
+impl Logged {
+    /// Makes the log of a new pool, which is known from here on.
+    pub(crate) fn claim(&self, on: &Mapped, identity: [u8; 16]) -> Result<(), MediumError> {
+        if self.running.get().is_some() {
+            return Ok(());
+        }
+        let file = on.file.as_ref().expect("a logged file has a file");
+        let begun = recovery::begin(file, identity, UNPUBLISHED, &on.randomness, &self.options);
+        let started = begun.and_then(|(log, log_file)| self.start(on, log, log_file));
+        started.map_err(|refused| on.io("making the log", io::Error::other(refused)))
+    }
+
+    /// Blocks are allocated at once, so that words never lack one on their way home.
+    pub(crate) fn reserve(&self, on: &Mapped, range: Range<u64>) -> Result<(), MediumError> {
+        let mut since = self.lock_since();
+        on.reserve_space(range.clone())?;
+        self.uncover(on, &range)?;
+        since.len = on.len();
+        since.reserved.insert(range.clone());
+        self.append(&Record::Reserve(range));
+        Ok(())
+    }
+
+    /// The blocks go when the log is home that far.
+    pub(crate) fn discard(&self, on: &Mapped, range: Range<u64>) -> Result<(), MediumError> {
+        let mut since = self.lock_since();
+        let range = range.start.min(on.len())..range.end.min(on.len());
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.cover(on, &range)?;
+        since.reserved.remove(range.clone());
+        self.append(&Record::Discard(range));
+        Ok(())
+    }
+
+    pub(crate) fn truncate(&self, on: &Mapped, len: u64) -> Result<(), MediumError> {
+        let mut since = self.lock_since();
+        let old = on.len();
+        if len >= old {
+            return Ok(());
+        }
+        on.set_len(len);
+        self.cover(on, &(len..old))?;
+        since.len = len;
+        since.reserved.remove(len..u64::MAX);
+        self.append(&Record::Truncate(len));
+        Ok(())
+    }
+
+    /// Brings everything up to now home. When a pool is opened this makes its file say so before anything is
+    /// acknowledged: without its log it is refused from then on.
+    pub(crate) fn sync(&self, on: &Mapped) -> Result<(), MediumError> {
+        self.fence(on);
+        self.bring_all_home().map_err(|failed| failed.of(on))
+    }
+
+    /// Brings a new pool home and gives it its name.
+    pub(crate) fn publish(&self, on: &Mapped) -> Result<(), MediumError> {
+        if !on.file.as_ref().is_some_and(|file| file.is_draft()) {
+            return Ok(());
+        }
+        self.sync(on)?;
+        on.publish_file()?;
+        let checkpointer = self.running.get().map(|running| &running.checkpointer);
+        let published = checkpointer.map_or(Ok(()), |checkpointer| checkpointer.publish());
+        published.map_err(|failed| failed.of(on))
+    }
+
+    /// Shows zeros in a range, which keeps its blocks if it can be stored to.
+    fn cover(&self, on: &Mapped, range: &Range<u64>) -> Result<(), MediumError> {
+        let shown = on.window.map_zeros(range.clone());
+        shown.map_err(|e| on.io("mapping zeros", e))?;
+        let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
+        covered.insert(range.clone());
+        Ok(())
+    }
+
+    /// Has memory of zeros in the place of what was covered in a range: the file may hold older content there.
+    fn uncover(&self, on: &Mapped, range: &Range<u64>) -> Result<(), MediumError> {
+        let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts: Vec<_> = covered.overlapping(range).cloned().collect();
+        for part in parts {
+            let part = part.start.max(range.start)..part.end.min(range.end);
+            let mapped = on.window.map_memory(part.clone());
+            mapped.map_err(|e| on.io("mapping reserved space", e))?;
+            covered.remove(part);
+        }
+        Ok(())
+    }
+}
