@@ -39,8 +39,13 @@ fn two_letters_and_two_crashes_in_recovery() {
 }
 
 #[test]
-fn two_letters_with_hardware_and_two_crashes_in_recovery() {
-    crash(&with_hardware(), 2, 2);
+fn one_letter_with_hardware_and_two_crashes_in_recovery() {
+    crash(&with_hardware(), 1, 2);
+}
+
+#[test]
+fn two_letters_with_hardware_and_a_crash_in_recovery() {
+    crash(&with_hardware(), 2, 1);
 }
 
 #[test]
