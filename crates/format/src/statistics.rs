@@ -7,6 +7,8 @@
 use firn_units::VirtAddr;
 
 use crate::class::CLASSES;
+use core::ops::Range;
+
 use crate::geometry::{STATISTICS, STATISTICS_BLOCK_BYTES};
 use crate::lane::LANES;
 
@@ -136,3 +138,7 @@ pub const fn block_at(block: usize) -> VirtAddr {
 
 /// Number of blocks.
 pub const BLOCKS: usize = LANES + 1;
+
+/// All blocks. Recovery believes none of them.
+pub const ALL_BLOCKS: Range<u64> =
+    STATISTICS.0..STATISTICS.0 + BLOCKS as u64 * STATISTICS_BLOCK_BYTES;

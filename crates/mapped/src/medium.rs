@@ -370,12 +370,8 @@ impl Space for Mapped {
         }
     }
 
-    /// With a log no store reaches the file, so any block of it may go.
     fn discard_bytes(&self) -> u64 {
-        match self.logged {
-            Some(_) => FRAME_BYTES,
-            None => self.piece_bytes(),
-        }
+        self.piece_bytes()
     }
 
     fn truncate(&self, len: u64) -> Result<(), MediumError> {

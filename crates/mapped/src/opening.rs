@@ -185,6 +185,9 @@ impl Mapped {
         let made = Made::of(&file)?.with_log();
         let medium = Self::assemble(Some(file), access, (len, len), made, options)?;
         if let Some(logged) = &medium.logged {
+            // Words on their way home need blocks, too, and so do the statistics.
+            medium.complete_pieces()?;
+            logged.share_statistics(&medium, 0)?;
             logged.start(&medium, log, log_file)?;
         }
         Ok(medium)
@@ -266,7 +269,16 @@ impl Mapped {
             let base = window.base().as_ptr();
             SharedFile::new(base, window.bytes(), &file.file, (writable, stores))
         });
-        let logged = made.logs.then(|| Logged::new(len, &options.log, process));
+        let logged = match (&file, made.logs) {
+            (Some(file), true) => {
+                let shares = matches!(
+                    file.file_system()?,
+                    FileSystem::InPlace | FileSystem::Memory
+                );
+                Some(Logged::new(len, shares, &options.log, process))
+            }
+            _ => None,
+        };
         Ok(Self {
             base: window.base(),
             mask: window.bytes() - 1,

@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
+use firn_format::statistics::ALL_BLOCKS;
 use firn_units::FRAME_BYTES;
 
 use crate::window::Stores;
@@ -191,8 +192,8 @@ impl Entry {
             // The file is reopened: the parent's lock belongs to the old descriptor and to mappings made from it.
             let new = self.opened_anew();
             let mapped = match new {
-                // The child has copies of its parent's pages already.
-                _ if self.stores == Stores::Private => start,
+                // The child has copies of its parent's pages already, but of those that are shared.
+                _ if self.stores == Stores::Private => self.part_from_statistics(start),
                 0.. => libc::mmap(start, len, protection, PRIVATE, new, 0),
                 _ => libc::MAP_FAILED,
             };
@@ -206,6 +207,23 @@ impl Entry {
                 libc::dup3(new, self.file, libc::O_CLOEXEC);
                 libc::close(new);
             }
+        }
+    }
+
+    /// Has zeros in the place of the statistics' pages. Returns the start of the window, or `MAP_FAILED`.
+    ///
+    /// # Safety
+    /// `start` is the window's, in a child that has no other thread.
+    unsafe fn part_from_statistics(&self, start: *mut c_void) -> *mut c_void {
+        const ZEROS: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        let range = ALL_BLOCKS.start..ALL_BLOCKS.end.min(self.bytes);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let at = start.wrapping_byte_add(range.start as usize);
+        let len = (range.end - range.start) as usize;
+        // SAFETY: the range lies in the window, which is larger than its first chunk.
+        match unsafe { libc::mmap(at, len, protection, ZEROS, -1, 0) } {
+            libc::MAP_FAILED => libc::MAP_FAILED,
+            _ => start,
         }
     }
 

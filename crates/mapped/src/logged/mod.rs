@@ -5,6 +5,9 @@
 //! order, which waits for nothing. Durability is a ticket's matter: whoever waits for one writes the log for all
 //! ([`group`]). In the background what is durable goes home, each word once ([`checkpointer`]).
 //!
+//! Statistics are not logged: recovery believes none of them. Their pages are shared with the file, so that another
+//! process sees them change ([`Mapped::peek`]).
+//!
 //! # Why any prefix of the log is an image that the heap expects
 //!
 //! The medium is in [`Domain::Logged`], in which a line is durable once it was written back and fenced, as in
@@ -64,6 +67,8 @@ pub(crate) struct Logged {
     pub(crate) options: LogOptions,
     process: Process,
     since: Arc<Mutex<Since>>,
+    /// Whether the statistics' pages are shared with the file.
+    shares_statistics: bool,
     /// Ranges that show zeros, or memory, in the place of the file, which may hold older content.
     covered: Mutex<RangeSet<u64>>,
     /// The log, from the moment on at which it is known whose it is.
@@ -96,7 +101,12 @@ static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 impl Logged {
     /// The part of a medium of `len` bytes. Its log comes to be when it is known which pool this is.
-    pub(crate) fn new(len: u64, options: &LogOptions, process: Process) -> Self {
+    pub(crate) fn new(
+        len: u64,
+        shares_statistics: bool,
+        options: &LogOptions,
+        process: Process,
+    ) -> Self {
         let since = Since {
             len,
             reserved: RangeSet::new(),
@@ -105,6 +115,7 @@ impl Logged {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             options: options.clone(),
             process,
+            shares_statistics,
             since: Arc::new(Mutex::new(since)),
             covered: Mutex::default(),
             running: OnceLock::new(),

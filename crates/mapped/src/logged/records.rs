@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use firn_format::log::{Record, RecordWriter};
+use firn_format::statistics::ALL_BLOCKS;
 use firn_log::Reach;
 use firn_media::{Level, MediumError, Memory, Ticket};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
@@ -16,6 +17,9 @@ impl Logged {
     /// Notes what a thread writes back: one byte at least.
     #[inline]
     pub(crate) fn write_back(&self, on: &Mapped, at: VirtAddr, len: u64) {
+        if self.shares_statistics && ALL_BLOCKS.contains(&at.0) {
+            return;
+        }
         let last = at.0 + len - 1;
         let lines = at.0 / LINE_BYTES..last / LINE_BYTES + 1;
         if !noted::note(self.number, lines.clone()) {

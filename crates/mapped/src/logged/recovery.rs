@@ -63,53 +63,82 @@ impl Left {
     }
 }
 
-/// Reads what the last opening left.
+/// Reads what the last opening left, or what a running program has written so far.
+///
+/// Concurrency: while a program has the pool open, a checkpoint may go by, or the log may go. Then everything is read
+/// again.
 ///
 /// Errors: the pool needs its log and has none; the log is another pool's, or damaged; what the system says.
 pub(crate) fn left(file: &PoolFile, options: &LogOptions) -> Result<Left, MappedError> {
-    let Some(superblock) = superblock(file)? else {
-        return Err(MappedError::NoSuperblock {
-            path: file.path.clone(),
-        });
-    };
-    let io_error = |doing| move |source: io::Error| file.error(doing, source);
-    let Some(path) = log_beside(&file.path)? else {
-        let needs_log =
-            superblock.state == OpenState::Open && superblock.domain == StoredDomain::Logged;
-        return match needs_log {
-            true => Err(MappedError::LogMissing {
+    loop {
+        let Some(superblock) = superblock(file)? else {
+            return Err(MappedError::NoSuperblock {
                 path: file.path.clone(),
-                log: log_of(&file.path)?,
-            }),
-            false => Ok(Left {
-                superblock,
-                beside: None,
-            }),
+            });
         };
-    };
-    let log = LogFile::open(path.clone(), &options.disk).map_err(io_error("opening the log"))?;
-    let bytes = log.bytes().map_err(io_error("reading the log's length"))?;
-    let log_error = |source: LogError| MappedError::Log {
-        path: path.clone(),
-        source,
-    };
-    let mut read = |at: u64, into: &mut [u8]| log.read(at, into);
-    let head = newest_head(&mut read).map_err(log_error)?;
+        let Some(path) = log_beside(&file.path)? else {
+            return without_log(file, superblock);
+        };
+        let log = match LogFile::open(path, &options.disk) {
+            Err(gone) if gone.kind() == io::ErrorKind::NotFound => continue,
+            other => other.map_err(|e| file.error("opening the log", e))?,
+        };
+        let (head, home) = in_log(file, &log, &superblock)?;
+        if head_of(&log)? == head {
+            return Ok(Left {
+                superblock,
+                beside: Some(Beside { log, head, home }),
+            });
+        }
+    }
+}
+
+fn without_log(file: &PoolFile, superblock: Superblock) -> Result<Left, MappedError> {
+    let is_open = superblock.state == OpenState::Open;
+    match is_open && superblock.domain == StoredDomain::Logged {
+        true => Err(MappedError::LogMissing {
+            path: file.path.clone(),
+            log: log_of(&file.path)?,
+        }),
+        false => Ok(Left {
+            superblock,
+            beside: None,
+        }),
+    }
+}
+
+/// The head that counts.
+fn head_of(log: &LogFile) -> Result<Head, MappedError> {
+    newest_head(&mut |at: u64, into: &mut [u8]| log.read(at, into)).map_err(|e| in_this_log(log, e))
+}
+
+fn in_this_log(log: &LogFile, source: LogError) -> MappedError {
+    let path = log.path.clone();
+    MappedError::Log { path, source }
+}
+
+/// The head of the log beside a pool, and what the log would bring home.
+fn in_log(
+    file: &PoolFile,
+    log: &LogFile,
+    superblock: &Superblock,
+) -> Result<(Head, Home), MappedError> {
+    let bytes = log
+        .bytes()
+        .map_err(|e| file.error("reading the log's length", e))?;
+    let head = head_of(log)?;
     let base = head.pool_generation;
     if head.uuid != superblock.uuid
         || !(base..=base + OPENING_GENERATIONS).contains(&superblock.generation)
     {
         return Err(MappedError::ForeignLog {
             path: file.path.clone(),
-            log: path,
+            log: log.path.clone(),
         });
     }
-    let found = scan(&mut read, &head, bytes).map_err(log_error)?;
-    let home = coalesce(found.records.into_iter());
-    Ok(Left {
-        superblock,
-        beside: Some(Beside { log, head, home }),
-    })
+    let mut read = |at: u64, into: &mut [u8]| log.read(at, into);
+    let found = scan(&mut read, &head, bytes).map_err(|e| in_this_log(log, e))?;
+    Ok((head, coalesce(found.records.into_iter())))
 }
 
 /// Brings home what a crash left in the log, and begins anew with an empty one.

@@ -5,11 +5,13 @@ use std::io;
 use std::sync::PoisonError;
 
 use firn_format::log::Record;
+use firn_format::statistics::ALL_BLOCKS;
 use firn_media::{MediumError, Space};
 
 use super::{Logged, recovery};
 use crate::Mapped;
 use crate::beside::UNPUBLISHED;
+use crate::window::FileMapping;
 
 impl Logged {
     /// Makes the log of a new pool, which is known from here on.
@@ -26,12 +28,33 @@ impl Logged {
     /// Blocks are allocated at once, so that words never lack one on their way home.
     pub(crate) fn reserve(&self, on: &Mapped, range: Range<u64>) -> Result<(), MediumError> {
         let mut since = self.lock_since();
+        let old = on.len();
         on.reserve_space(range.clone())?;
+        self.share_statistics(on, old)?;
         self.uncover(on, &range)?;
         since.len = on.len();
         since.reserved.insert(range.clone());
         self.append(&Record::Reserve(range));
         Ok(())
+    }
+
+    /// Shares the pages of the statistics with the file, as far as they came to be when the medium grew from `old` bytes.
+    ///
+    /// Their blocks are reserved before anybody stores to them, like all others. On a file system on which that is not
+    /// enough they are not shared.
+    pub(crate) fn share_statistics(&self, on: &Mapped, old: u64) -> Result<(), MediumError> {
+        let new = ALL_BLOCKS.start.max(old)..ALL_BLOCKS.end.min(on.len());
+        if !self.shares_statistics || new.is_empty() {
+            return Ok(());
+        }
+        let file = on.file.as_ref().expect("a logged file has a file");
+        let shared = FileMapping {
+            writable: true,
+            dax: false,
+            private: false,
+        };
+        let mapped = on.window.map_file(new, &file.file, shared);
+        mapped.map_err(|e| on.io("sharing the statistics", e))
     }
 
     /// The blocks go when the log is home that far.
