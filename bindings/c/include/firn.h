@@ -233,16 +233,32 @@ typedef enum firn_kind {
 	FIRN_EXPLICIT = 1
 } firn_kind;
 
-/* The persistence domain that is assumed. */
+/* What a pool's transactions survive. */
 typedef enum firn_domain {
-	/* The actual one. */
+	/* That which the pool was in before. A new pool survives power failures on DAX, and elsewhere the death of its
+	 * program. */
 	FIRN_AS_IT_IS = 0,
 	/* Memory that is persistent with write-backs and fences, whatever it is: to measure code for persistent
 	 * memory elsewhere. Does not protect against a power failure. */
 	FIRN_ASSUME_ADR = 1,
 	/* The same, with persistent caches. */
-	FIRN_ASSUME_EADR = 2
+	FIRN_ASSUME_EADR = 2,
+	/* The death of the program. */
+	FIRN_PROCESS = 3,
+	/* Power failures, on any disk: a log lies beside the pool, as NAME.firn-log, while it is open and after a crash.
+	 * Only a closed pool changes from one domain to another. */
+	FIRN_LOGGED = 4
 } firn_domain;
+
+/* When a transaction of a pool in FIRN_LOGGED returns. */
+typedef enum firn_level {
+	/* When it is on the disk. */
+	FIRN_SYNC = 0,
+	/* When the system has it: it survives the program. A power failure takes the newest transactions back. */
+	FIRN_WRITTEN = 1,
+	/* At once. A crash takes back at most the transactions of the last `group_ms` milliseconds. */
+	FIRN_GROUP = 2
+} firn_level;
 
 /* How a pool is created or opened. Zeros are the defaults. */
 typedef struct firn_options {
@@ -264,6 +280,9 @@ typedef struct firn_options {
 	 * to allocated blocks needs no new ones: ext2, ext3, ext4, xfs, tmpfs, DAX. Elsewhere (btrfs, overlayfs, NFS)
 	 * a store to a full disk kills the program with SIGBUS. */
 	int any_file_system;
+	firn_level level;
+	/* For FIRN_GROUP. */
+	uint32_t group_ms;
 } firn_options;
 
 /* Creates a pool in a new file, or in memory that ends with the process if `path` is null. `options` may be null. The
@@ -387,11 +406,29 @@ firn_status firn_read_end(firn_session *session);
  * Fails: FIRN_MISUSE inside a reading operation, FIRN_READ_ONLY. */
 firn_status firn_tx_begin(firn_session *session);
 
-/* Commits. Durable on return, with one fence; before that fence nothing of it survives a crash. Committing a nested
- * part merges its changes into the transaction.
+/* Commits. Durable on return, with one fence, or as durable as the pool's level says; before that fence nothing of it
+ * survives a crash. Committing a nested part merges its changes into the transaction.
  * Fails: with the first failure of a call in it; FIRN_NO_SPACE, FIRN_TOO_LARGE. The transaction was then rolled back
  * and has ended. FIRN_MISUSE if none is open. */
 firn_status firn_tx_commit(firn_session *session);
+
+/* A place in the order of a pool's commits. */
+typedef uint64_t firn_ticket;
+
+/* Commits, and waits for no disk: in a pool in FIRN_LOGGED the transaction is durable when its ticket is. Everything that
+ * committed before it is durable then, too. `ticket` may be null. Otherwise as firn_tx_commit. */
+firn_status firn_tx_commit_deferred(firn_session *session, firn_ticket *ticket);
+
+/* Waits until everything up to a ticket is durable. In another domain than FIRN_LOGGED it is.
+ * Fails: FIRN_IO; then nothing more becomes durable until the pool is opened again. */
+firn_status firn_wait_durable(firn_pool *pool, firn_ticket ticket);
+
+/* The newest ticket: that of all commits so far. A program that acts on what it has read, outside the pool, waits for
+ * it first: what a transaction has just committed can be read before it is durable. 0 if the pool is null. */
+firn_ticket firn_newest_ticket(firn_pool *pool);
+
+/* The ticket up to which everything is durable now; waits for nothing. 0 if the pool is null. */
+firn_ticket firn_durable_ticket(firn_pool *pool);
 
 /* Rolls back a transaction, or its innermost nested part.
  * Fails: FIRN_MISUSE if none is open. */

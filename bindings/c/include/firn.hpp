@@ -299,6 +299,24 @@ public:
 		detail::check(firn_sync(pool_));
 	}
 
+	/* Waits until everything up to a ticket is durable (firn_wait_durable). */
+	void wait_durable(firn_ticket ticket)
+	{
+		detail::check(firn_wait_durable(pool_, ticket));
+	}
+
+	/* The ticket of all commits so far (firn_newest_ticket). */
+	firn_ticket newest_ticket() const
+	{
+		return firn_newest_ticket(pool_);
+	}
+
+	/* The ticket up to which everything is durable (firn_durable_ticket). */
+	firn_ticket durable_ticket() const
+	{
+		return firn_durable_ticket(pool_);
+	}
+
 	/* Converts every object of type Old to type New with `convert`, called with a const Old & (firn_migrate).
 	 * Both types have the same name, New the higher version. Pass references on as ptr<New>::of(old.next.ref()).
 	 * `convert` must not throw. Returns the number of objects. */

@@ -5,11 +5,12 @@ use core::ops::Deref;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::ffi::{CStr, CString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use firn_heap::collector::BackgroundCollector;
-use firn_heap::{CopyError, PoolKind, PoolOptions};
+use firn_heap::{CopyError, Error, PoolKind, PoolOptions};
 use firn_mapped::{FileSystems, Mapped, MappedOptions};
-use firn_media::Domain;
+use firn_media::{Domain, Level, Memory, Ticket};
 
 use crate::collection::{Collects, Wholly};
 use crate::describe::{Type, descriptor};
@@ -95,6 +96,8 @@ pub struct Options<'a> {
     pub kind: c_int,
     pub domain: c_int,
     pub any_file_system: c_int,
+    pub level: c_int,
+    pub group_ms: u32,
 }
 
 impl Default for Options<'_> {
@@ -107,6 +110,8 @@ impl Default for Options<'_> {
             kind: 0,
             domain: 0,
             any_file_system: 0,
+            level: 0,
+            group_ms: 0,
         }
     }
 }
@@ -144,12 +149,24 @@ fn options(of: In<'_, Options<'_>>) -> Outcome<(PoolOptions, MappedOptions)> {
         0 => mapped,
         1 => mapped.domain(Domain::Adr),
         2 => mapped.domain(Domain::Eadr),
+        3 => mapped.domain(Domain::Process),
+        4 => mapped.domain(Domain::Logged),
         domain => {
             return Err(Failure::invalid(format!(
-                "the domain must be 0, 1 or 2, not {domain}"
+                "the domain must be from 0 to 4, not {domain}"
             )));
         }
     };
+    mapped = mapped.level(match of.level {
+        0 => Level::Sync,
+        1 => Level::Written,
+        2 => Level::Group(Duration::from_millis(of.group_ms.into())),
+        level => {
+            return Err(Failure::invalid(format!(
+                "the level must be 0, 1 or 2, not {level}"
+            )));
+        }
+    });
     if of.any_file_system != 0 {
         mapped = mapped.file_systems(FileSystems::Any);
     }
@@ -195,6 +212,24 @@ pub extern "C" fn firn_create(
         pool.put(hand_out(made, collects));
         Ok(())
     })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_wait_durable(pool: Handed<Pool>, ticket: u64) -> Status {
+    status_of(|| {
+        let medium = pool.open()?.heap.medium();
+        Ok(medium.wait_durable(Ticket(ticket)).map_err(Error::from)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_newest_ticket(pool: Handed<Pool>) -> u64 {
+    result_of(0, || Ok(pool.open()?.heap.medium().commit().0))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_durable_ticket(pool: Handed<Pool>) -> u64 {
+    result_of(0, || Ok(pool.open()?.heap.medium().durable().0))
 }
 
 #[unsafe(no_mangle)]

@@ -6,9 +6,9 @@ use core::ffi::c_void;
 use core::sync::atomic::AtomicU64;
 use std::rc::Rc;
 
-use firn_heap::{Layout, Obj, Reading, Target, Tx, Untyped, View};
+use firn_heap::{Error, Layout, Obj, Reading, Target, Tx, Untyped, View};
 use firn_mapped::Mapped;
-use firn_media::{Runtime, Space};
+use firn_media::{Memory, Runtime, Space, Ticket};
 use firn_units::VirtAddr;
 
 use crate::collection::Collects;
@@ -262,8 +262,19 @@ impl Session {
             .begin_transaction(|moving| self.begun(moving))
     }
 
+    /// Commits, and waits until that is as durable as the pool's level says: outside the operation, so that nobody else
+    /// waits for the disk.
     #[inline]
     fn commit(&self) -> Outcome<()> {
+        let ticket = self.commit_deferred()?;
+        let medium = self.heap().medium();
+        Ok(medium
+            .wait_at(ticket, medium.level())
+            .map_err(Error::from)?)
+    }
+
+    #[inline]
+    fn commit_deferred(&self) -> Outcome<Ticket> {
         let (ended, result) = self.operation.commit();
         self.ended(ended);
         result
@@ -387,6 +398,20 @@ pub extern "C" fn firn_tx_begin(pointer: Handed<Session>) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_tx_commit(pointer: Handed<Session>) -> Status {
     status_of(|| session(pointer)?.commit())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_tx_commit_deferred(
+    pointer: Handed<Session>,
+    ticket: Out<'_, u64>,
+) -> Status {
+    status_of(|| {
+        let committed = session(pointer)?.commit_deferred()?;
+        if !ticket.is_null() {
+            ticket.put(committed.0);
+        }
+        Ok(())
+    })
 }
 
 #[unsafe(no_mangle)]

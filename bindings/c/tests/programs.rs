@@ -72,6 +72,17 @@ fn a_pool_that_was_open_when_the_machine_died_is_salvaged() {
 }
 
 #[test]
+fn a_pool_with_a_log_keeps_what_it_has_waited_for() {
+    each("tests/c/durable.c", |program, collects| {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = folder.path().join("pool");
+        let pool = pool.to_str().unwrap();
+        assert_eq!(run_while(collects, &program, &[pool]), "done\n");
+        assert!(!folder.path().join("pool.firn-log").exists());
+    });
+}
+
+#[test]
 fn collections_do_what_their_header_says() {
     each("tests/c/collections.c", |program, collects| {
         assert_eq!(run_while::<&str>(collects, &program, &[]), "done\n");

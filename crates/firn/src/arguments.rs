@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use firn_tools::{FileSystems, MappedOptions, PageSize};
+use firn_tools::{Domain, FileSystems, MappedOptions, PageSize};
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -139,14 +139,18 @@ Examples:
   firn limit p.firn 1000000000
   firn limit p.firn none")]
     Limit(Limit),
-    /// Converts a pool of an older version of Firn to the current format, in place
+    /// Converts a pool of an older version of Firn to the current format, or to another domain, in place
     #[command(after_long_help = "\
 Opening an older pool for writing converts it too, and says so. Older programs then refuse it; copy the
 closed pool's file first if they still need it. A crash at any moment leaves a pool that opens.
 
-Example:
-  firn convert p.firn")]
-    Convert(Check),
+In the domain `logged` a log lies beside the pool while it is open. Its transactions survive power failures on
+any disk. In the domain `process` they survive the death of the program, and are faster.
+
+Examples:
+  firn convert p.firn
+  firn convert p.firn --domain logged")]
+    Convert(Convert),
     /// Makes a compacted copy, as a backup or to upgrade the format
     #[command(after_long_help = "\
 Examples:
@@ -323,6 +327,36 @@ impl On {
         match self.any_file_system {
             true => MappedOptions::default().file_systems(FileSystems::Any),
             false => MappedOptions::default(),
+        }
+    }
+}
+
+/// The domains between which pools on ordinary disks change.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub enum DomainName {
+    /// With a log: survives power failures
+    Logged,
+    /// Without: survives the death of the program
+    Process,
+}
+
+#[derive(Args, Debug)]
+pub struct Convert {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// What the pool's transactions survive from now on
+    #[arg(long)]
+    pub domain: Option<DomainName>,
+    #[command(flatten)]
+    pub on: On,
+}
+
+impl Convert {
+    pub fn mapped(&self) -> MappedOptions {
+        match self.domain {
+            Some(DomainName::Logged) => self.on.mapped().domain(Domain::Logged),
+            Some(DomainName::Process) => self.on.mapped().domain(Domain::Process),
+            None => self.on.mapped(),
         }
     }
 }

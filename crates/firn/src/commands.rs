@@ -12,7 +12,9 @@ use firn_tools::{
 use serde_json::json;
 
 use crate::Verdict;
-use crate::arguments::{Check, Copy, Defrag, Delete, Get, Limit, Load, Map, MapName, On, Scan};
+use crate::arguments::{
+    Check, Convert, Copy, Defrag, Delete, Get, Limit, Load, Map, MapName, On, Scan,
+};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::figures;
@@ -253,8 +255,8 @@ pub fn limit(limit: &Limit, output: &mut Output) -> Result<Verdict, Failure> {
     Ok(Verdict::Well)
 }
 
-pub fn convert(pool: &Check, output: &mut Output) -> Result<Verdict, Failure> {
-    let report = firn_tools::convert(&pool.pool, &pool.on.mapped(), &mut Bars::new())?;
+pub fn convert(pool: &Convert, output: &mut Output) -> Result<Verdict, Failure> {
+    let report = firn_tools::convert(&pool.pool, &pool.mapped(), &mut Bars::new())?;
     if output.json() {
         output.object(&report)?;
     } else {

@@ -282,8 +282,18 @@ pub fn version(version: u32) -> String {
 
 pub fn converted(report: &ConvertReport) -> String {
     let ConvertReport { pool, from, to, .. } = report;
-    match report.converted {
-        true => format!("{pool}: converted from format version {from} to version {to}"),
-        false => format!("{pool}: already has format version {to}"),
+    let (before, now) = (report.from_domain, report.to_domain);
+    let mut told = Vec::new();
+    if from != to {
+        told.push(format!(
+            "converted from format version {from} to version {to}"
+        ));
+    }
+    if before != now {
+        told.push(format!("converted from domain {before} to domain {now}"));
+    }
+    match told.is_empty() {
+        true => format!("{pool}: already has format version {to}, in domain {now}"),
+        false => format!("{pool}: {}", told.join(", ")),
     }
 }

@@ -30,6 +30,8 @@ pub(crate) fn clone_into<M: Medium, N: Medium>(
     target: N,
     progress: &mut dyn FnMut(CopyProgress),
 ) -> Result<Pool<N>, CopyError> {
+    let uuid = from.superblock.lock(&from.medium).uuid;
+    target.begin(uuid).map_err(Error::from)?;
     from.stopped(|| copy_frames(&from.medium, &target, progress))??;
     let mut superblock = from.superblock.lock(&from.medium).clone();
     // The copy is no more torn than the original was, whatever medium it lies on.

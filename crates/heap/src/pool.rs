@@ -105,6 +105,7 @@ impl<M: Medium> Pool<M> {
                 pool: medium.name(),
             });
         }
+        medium.begin(identity.uuid)?;
         medium.reserve(firn_units::VirtAddr(0), REGISTRY.0 + FRAME_BYTES)?;
         medium.reserve(block_at(0), STATISTICS_BLOCK_BYTES)?;
         for at in SUPERBLOCKS {

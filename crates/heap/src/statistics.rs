@@ -143,6 +143,13 @@ impl Statistics {
         newest_superblock(medium).map(|superblock| superblock.version)
     }
 
+    /// The name of the domain in which the pool on `medium` was last opened.
+    ///
+    /// Errors: as [`Statistics::version`].
+    pub fn domain<M: Medium>(medium: &M) -> Result<&'static str, FormatError> {
+        newest_superblock(medium).map(|superblock| domain_name(&superblock))
+    }
+
     /// The log with which the pool on `medium` was last opened. A tool that opens it on behalf of its program must use
     /// this log: if it is an undo log, the end of an interrupted collection heals pairs of words and keeps addresses.
     ///

@@ -7,7 +7,7 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 
 use firn_format::log::{BLOCK_BYTES, Head, LineWords, Record, RecordWriter, head_offset};
-use firn_log::{Home, Log, Next, Options, Reach, newest_head, scan};
+use firn_log::{Growth, Home, Log, Next, Options, Reach, Write, newest_head, scan};
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 const SECTOR: usize = 512;
@@ -157,6 +157,9 @@ struct Driver {
     log: Log,
     /// The pool after each record, from the last recovery on.
     states: Vec<Words>,
+    /// A write that another one may overtake.
+    slow: Option<Write>,
+    value: u64,
 }
 
 const OPTIONS: Options = Options {
@@ -184,7 +187,25 @@ impl Driver {
             home_file: File::default(),
             log: Log::begin(head, OPTIONS),
             states: vec![Words::new()],
+            slow: None,
+            value: 0,
         }
+    }
+
+    fn append_any(&mut self, random: &mut fastrand::Rng) {
+        let record = any_record(random, &mut self.value);
+        self.append(&record);
+    }
+
+    /// A write has reached the disk, if it is to be durable.
+    fn end(&mut self, write: Write) {
+        if write.durable && self.fault != Some(Fault::NotDurable) {
+            // This write alone: what was written before may still be on its way.
+            for &at in &write.offsets {
+                self.log_file.sync_range(at..at + BLOCK_BYTES);
+            }
+        }
+        self.log.written(write);
     }
 
     fn append(&mut self, record: &Record) {
@@ -200,7 +221,10 @@ impl Driver {
         loop {
             let newest = self.log.appended();
             match self.log.next(newest, reach) {
-                Next::Done | Next::Wait => return true,
+                Next::Done | Next::Wait => match self.slow.take() {
+                    Some(write) => self.end(write),
+                    None => return true,
+                },
                 Next::Sync(sync) => {
                     if random.u8(..6) == 0 {
                         return false;
@@ -211,6 +235,10 @@ impl Driver {
                     self.log.synced(sync);
                 }
                 Next::Full => {
+                    if let Some(write) = self.slow.take() {
+                        self.end(write);
+                        continue;
+                    }
                     if let Next::Sync(sync) = self.log.next(self.log.handed(), Reach::Disk) {
                         self.log_file.sync();
                         self.log.synced(sync);
@@ -219,20 +247,8 @@ impl Driver {
                         return false;
                     }
                 }
-                Next::Grow(growth) => {
-                    let bytes = growth.bytes();
-                    let zeros = vec![0; (bytes.end - bytes.start) as usize];
-                    self.log_file.write(bytes.start, &zeros);
-                    if random.u8(..8) == 0 {
-                        return false;
-                    }
-                    if random.u8(..8) == 0 {
-                        self.log.stay();
-                        continue;
-                    }
-                    self.log_file.sync();
-                    self.log.grown(&growth);
-                }
+                Next::Grow(growth) if !self.grow(&growth, random) => return false,
+                Next::Grow(_) => {}
                 Next::Write(mut write) => {
                     write.durable |=
                         reach == Reach::Disk && self.fault == Some(Fault::DurableAlone);
@@ -242,16 +258,33 @@ impl Driver {
                     if random.u8(..6) == 0 {
                         return false;
                     }
-                    if write.durable && self.fault != Some(Fault::NotDurable) {
-                        // This write alone: what was written before may still be on its way.
-                        for &at in &write.offsets {
-                            self.log_file.sync_range(at..at + BLOCK_BYTES);
+                    match self.slow {
+                        None if random.u8(..3) == 0 => {
+                            self.slow = Some(write);
+                            self.append_any(random);
                         }
+                        _ => self.end(write),
                     }
-                    self.log.written(write);
                 }
             }
         }
+    }
+
+    /// Adds slots, or finds no space for them. Returns false if the power fails on the way.
+    fn grow(&mut self, growth: &Growth, random: &mut fastrand::Rng) -> bool {
+        let bytes = growth.bytes();
+        let zeros = vec![0; (bytes.end - bytes.start) as usize];
+        self.log_file.write(bytes.start, &zeros);
+        if random.u8(..8) == 0 {
+            return false;
+        }
+        if random.u8(..8) == 0 {
+            self.log.stay();
+        } else {
+            self.log_file.sync();
+            self.log.grown(growth);
+        }
+        true
     }
 
     fn checkpoint(&mut self, random: &mut fastrand::Rng) -> bool {
@@ -287,6 +320,7 @@ impl Driver {
     /// Loses power and recovers, maybe several times; the pool is one that was, and nothing durable is lost.
     fn recover(&mut self, random: &mut fastrand::Rng) -> Result<(), String> {
         let acknowledged = self.log.durable() as usize;
+        self.slow = None;
         loop {
             self.log_file.lose_power(random);
             self.home_file.lose_power(random);
@@ -364,7 +398,6 @@ fn any_record(random: &mut fastrand::Rng, value: &mut u64) -> Record {
 fn run(seed: u64, fault: Option<Fault>) -> Result<(), String> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut driver = Driver::new(fault);
-    let mut value = 0;
     for opening in 0..4 {
         for _ in 0..random.usize(1..60) {
             let goes_on = match random.u8(..8) {
@@ -372,7 +405,7 @@ fn run(seed: u64, fault: Option<Fault>) -> Result<(), String> {
                 1 => driver.write(Reach::System, &mut random),
                 2 => driver.checkpoint(&mut random),
                 _ => {
-                    driver.append(&any_record(&mut random, &mut value));
+                    driver.append_any(&mut random);
                     true
                 }
             };

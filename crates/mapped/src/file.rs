@@ -1,5 +1,6 @@
 //! The file below a pool: opened, checked, locked.
 
+use core::ops::Range;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -8,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use firn_units::FRAME_BYTES;
 use rustix::fs::{
-    FileType, FlockOperation, Mode, OFlags, SeekFrom, fchmod, flock, fstat, lstat, open, seek,
+    FallocateFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, fallocate, fchmod, flock,
+    fstat, lstat, open, seek,
 };
 use rustix::io::Errno;
 
@@ -238,4 +240,10 @@ pub(crate) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, 
             result => return result,
         }
     }
+}
+
+/// Gives the blocks of a range back.
+pub(crate) fn punch(file: &File, range: &Range<u64>) -> Result<(), Errno> {
+    let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    retry(|| fallocate(file, punch, range.start, range.end - range.start))
 }

@@ -1,16 +1,18 @@
 //! The medium itself, and its facts beyond the contract.
 
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use firn_media::{Domain, Memory, Space};
+use firn_media::{Domain, MediumError, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr, round_up};
 
 use crate::file::PoolFile;
 use crate::flush::Flush;
 use crate::identity::Claim;
 use crate::logged::Logged;
+use crate::logged::pages::Pages;
 use crate::process::{Process, SharedFile};
 use crate::space::SpaceState;
 use crate::system::Randomness;
@@ -132,6 +134,45 @@ impl Mapped {
     /// The medium's name in errors.
     pub(crate) fn display_name(&self) -> String {
         display_name(self.file.as_deref().or(self.original.as_ref()))
+    }
+}
+
+impl Pages for Mapped {
+    fn name(&self) -> String {
+        self.display_name()
+    }
+
+    fn file(&self) -> &Arc<PoolFile> {
+        self.file.as_ref().expect("a medium with a log has a file")
+    }
+
+    fn window(&self) -> &Window {
+        &self.window
+    }
+
+    fn randomness(&self) -> &Randomness {
+        &self.randomness
+    }
+
+    fn bytes(&self) -> u64 {
+        self.len()
+    }
+
+    fn set_bytes(&self, bytes: u64) {
+        self.set_len(bytes);
+    }
+
+    #[inline(always)]
+    fn word_at(&self, at: u64) -> u64 {
+        self.load_u64(VirtAddr(at))
+    }
+
+    fn allocate(&self, range: Range<u64>) -> Result<(), MediumError> {
+        self.reserve_space(range)
+    }
+
+    fn give_name(&self) -> Result<(), MediumError> {
+        self.publish_file()
     }
 }
 

@@ -336,15 +336,17 @@ impl Space for Mapped {
 
     /// Copies in anonymous memory and in read-only files need no claim: nobody stores their references.
     fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
-        if self.file.is_none() || !self.writable {
+        if self.file.is_none() || !self.writable || self.claim.get().is_some() {
             return Ok(());
         }
-        if self.claim.get().is_none() {
-            let claim = Claim::take(identity, self.display_name())?;
-            let _ = self.claim.set(claim);
-        }
+        let claim = Claim::take(identity, self.display_name())?;
+        let _ = self.claim.set(claim);
+        Ok(())
+    }
+
+    fn begin(&self, identity: [u8; 16]) -> Result<(), MediumError> {
         match &self.logged {
-            Some(logged) => logged.claim(self, identity),
+            Some(logged) => logged.begin(self, identity),
             None => Ok(()),
         }
     }

@@ -1,11 +1,13 @@
 //! How a medium comes to be: created, opened, looked at, copied.
 
+use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use firn_format::superblock::StoredDomain;
-use firn_media::{Domain, Space};
+use firn_log::Home;
+use firn_media::{Domain, MediumError, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 use crate::beside::{log_beside, make_way, refuse_log};
@@ -24,7 +26,7 @@ use crate::{Backing, FileSystems, Mapped, MappedError, MappedOptions};
 impl Mapped {
     /// Creates a new file for this medium alone: zero, `initial_len` bytes long (rounded up to whole frames, at least
     /// one), with its blocks allocated. It is called `path` once [`Space::publish`] returns, and is removed if it is
-    /// dropped before. In [`Domain::Logged`] it gets its log with its identity ([`Space::claim`]).
+    /// dropped before. In [`Domain::Logged`] it gets its log with its identity ([`Space::begin`]).
     ///
     /// Errors: every [`MappedError`]; then no file is left behind.
     ///
@@ -149,7 +151,7 @@ impl Mapped {
         mapped.map_err(|e| file.error("mapping the file", e))?;
         medium.original = Some(file);
         if let Some(home) = left.and_then(Left::into_home) {
-            recovery::replay(&medium, &home)?;
+            replay(&medium, &home)?;
         }
         Ok(medium)
     }
@@ -163,8 +165,9 @@ impl Mapped {
         let file = PoolFile::open(path, access)?;
         let len = file.pool_len(access)?;
         if let Some(left) = left_by_crash(&file, options)? {
+            let backing = file.backing()?;
             let mut copy = Self::copy_of(file, Some(left), options)?;
-            copy.writable = false;
+            (copy.writable, copy.backing) = (false, backing);
             copy.set_len(copy.len());
             return Ok(copy);
         }
@@ -241,43 +244,30 @@ impl Mapped {
         made: Made,
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
-        let (stores, mut backing) = (made.stores, made.backing);
+        let stores = made.stores;
         let name = display_name(file.as_ref());
         let error = |doing, source| MappedError::io(&name, doing, source);
         let boot_id = boot_id().map_err(|e| error("reading the kernel's boot id", e))?;
         let randomness = Randomness::seeded().map_err(|e| error("asking for randomness", e))?;
         let window = reserve_window(&name, expected_len, options)?;
         let writable = access.writable();
-        if let Some(file) = &file {
-            if map_front(&window, file, len, (writable, stores))
-                .map_err(|e| error("mapping the file", e.into()))?
-            {
-                backing = Backing::Dax;
-            }
-            window.advise_huge_pages(0..len, asked_of(backing, options));
-            if len == 0 {
-                let unmapped = window.map_zeros(0..FRAME_BYTES);
-                unmapped.map_err(|e| error("mapping the window", e.into()))?;
-            }
-        }
-        let domain = made.domain.unwrap_or(match backing {
-            Backing::Dax => Domain::Adr,
-            _ => Domain::Process,
-        });
+        let backing = match &file {
+            Some(file) => map_file(&window, file, len, (writable, made), options)
+                .map_err(|e| error("mapping the file", e.into()))?,
+            None => made.backing,
+        };
+        let domain = made.domain_on(backing);
         let process = Process::this().map_err(|e| error("keeping a page from children", e))?;
         let shared = file.as_ref().map(|file| {
             let base = window.base().as_ptr();
             SharedFile::new(base, window.bytes(), &file.file, (writable, stores))
         });
-        let logged = match (&file, made.logs) {
-            (Some(file), true) => {
-                let shares = matches!(
-                    file.file_system()?,
-                    FileSystem::InPlace | FileSystem::Memory
-                );
+        let logged = match file.as_ref().filter(|_| made.logs) {
+            Some(file) => {
+                let shares = !matches!(file.file_system()?, FileSystem::Unsure(..));
                 Some(Logged::new(len, shares, &options.log, process))
             }
-            _ => None,
+            None => None,
         };
         Ok(Self {
             base: window.base(),
@@ -285,10 +275,7 @@ impl Mapped {
             place_mask: (window.bytes() - 1) & !(PLACE_ALIGNMENT - 1),
             len: AtomicU64::new(len),
             store_limit: AtomicU64::new(if writable { len } else { 0 }),
-            flush: match made.logs {
-                true => Flush::Log,
-                false => Flush::of(domain),
-            },
+            flush: made.flush(domain),
             domain,
             backing,
             writable,
@@ -335,6 +322,20 @@ impl Made {
             stores: Stores::Shared,
             logs: false,
         })
+    }
+
+    fn domain_on(self, backing: Backing) -> Domain {
+        self.domain.unwrap_or(match backing {
+            Backing::Dax => Domain::Adr,
+            _ => Domain::Process,
+        })
+    }
+
+    fn flush(self, domain: Domain) -> Flush {
+        match self.logs {
+            true => Flush::Log,
+            false => Flush::of(domain),
+        }
     }
 
     /// With a log, which alone reaches the file.
@@ -400,6 +401,25 @@ fn reserve_window(name: &str, len: u64, options: &MappedOptions) -> Result<Windo
     }
 }
 
+/// Maps the first `len` bytes of a file. Returns what backs it.
+fn map_file(
+    window: &Window,
+    file: &PoolFile,
+    len: u64,
+    (writable, made): (bool, Made),
+    options: &MappedOptions,
+) -> Result<Backing, rustix::io::Errno> {
+    let backing = match map_front(window, file, len, (writable, made.stores))? {
+        true => Backing::Dax,
+        false => made.backing,
+    };
+    window.advise_huge_pages(0..len, asked_of(backing, options));
+    if len == 0 {
+        window.map_zeros(0..FRAME_BYTES)?;
+    }
+    Ok(backing)
+}
+
 /// Maps the first `len` bytes of a file at the window's start, directly if its device is memory. Returns whether it is.
 fn map_front(
     window: &Window,
@@ -424,4 +444,30 @@ fn map_front(
     }
     window.map_file(front, &file.file, mapping(false))?;
     Ok(false)
+}
+
+/// Stores what a log would bring home to a copy of the pool in memory.
+///
+/// Errors: no memory.
+fn replay(copy: &Mapped, home: &Home) -> Result<(), MediumError> {
+    if let Some(cut) = home.cut {
+        copy.truncate(cut)?;
+    }
+    let len = copy.len().max(home.at_least);
+    copy.reserve(VirtAddr(0), len)?;
+    let clamped = |range: &Range<u64>| {
+        let start = range.start.min(len);
+        (VirtAddr(start), range.end.min(len) - start)
+    };
+    for (at, bytes) in home.discarded.iter().map(clamped) {
+        copy.discard(at, bytes)?;
+    }
+    for (at, bytes) in home.zeroed.iter().map(clamped) {
+        copy.discard(at, bytes)?;
+        copy.reserve(at, bytes)?;
+    }
+    for write in &home.writes {
+        copy.store_bytes(VirtAddr(write.at), &write.bytes);
+    }
+    Ok(())
 }

@@ -13,8 +13,8 @@ pub struct MappedOptions {
     /// Bytes of the address window: how far the pool can grow without being reopened. Rounded up to a power of two that
     /// holds the pool; halved, down to twice the pool's length, if the process may not reserve that much address space.
     pub capacity: u64,
-    /// The domain, whatever the memory is. Without it, a file on DAX is in [`Domain::Adr`]; a pool on an ordinary disk is
-    /// in the domain that it had before, and a new one in [`Domain::Process`]; all else is in [`Domain::Process`].
+    /// The domain, whatever the memory is. Without it, a file on DAX is in [`Domain::Adr`], a pool in [`Domain::Logged`]
+    /// stays there, and all else is in [`Domain::Process`].
     ///
     /// [`Domain::Logged`] is for files. [`Domain::Adr`] and [`Domain::Eadr`] elsewhere than on DAX let code for persistent
     /// memory be measured; they promise nothing about a power failure there.

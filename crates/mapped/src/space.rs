@@ -19,7 +19,7 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, ftruncate, seek};
 use rustix::io::Errno;
 
 use crate::extents::{self, Blocks};
-use crate::file::{PoolFile, retry};
+use crate::file::{PoolFile, punch, retry};
 use crate::holes::Holes;
 use crate::mapped::asked_of;
 use crate::window::{FileMapping, Stores};
@@ -237,7 +237,9 @@ impl Mapped {
     pub(crate) fn allocated_bytes(&self) -> Result<u64, MediumError> {
         /// The unit of `st_blocks`, whatever the file system's block size is.
         const STAT_BLOCK_BYTES: u64 = 512;
-        let Some(file) = &self.file else {
+        // What is shown of a file stands for it.
+        let shown = self.original.as_ref().filter(|_| !self.writable);
+        let Some(file) = self.file.as_deref().or(shown) else {
             return Ok(self.len());
         };
         let stat = fstat(&file.file).map_err(|e| self.io("reading the file's size", e))?;
@@ -415,11 +417,6 @@ fn fill_holes(
         }
     }
     Ok(())
-}
-
-pub(crate) fn punch(file: &File, range: &Range<u64>) -> Result<(), Errno> {
-    let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    retry(|| fallocate(file, punch, range.start, range.end - range.start))
 }
 
 /// The pieces of a file of `len` bytes that have some blocks and lack others.

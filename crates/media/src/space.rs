@@ -35,6 +35,15 @@ pub trait Space {
         Ok(())
     }
 
+    /// Tells a new medium which pool it is going to hold, before anything is stored to it: what a medium keeps beside the
+    /// pool carries this identity. Once.
+    ///
+    /// Errors: no space, and what the system says.
+    fn begin(&self, identity: [u8; 16]) -> Result<(), MediumError> {
+        let _ = identity;
+        Ok(())
+    }
+
     /// Whether stores are allowed.
     fn is_writable(&self) -> bool;
 

@@ -45,6 +45,7 @@ pub use error::ToolError;
 pub use firn_heap::CopyIdentity;
 pub use firn_heap::collector::PageSize;
 pub use firn_mapped::{FileSystems, MappedOptions};
+pub use firn_media::Domain;
 pub use limit::{LimitReport, set_limit};
 pub use load::{LineInput, LoadReport, load_lines, load_tree};
 pub use progress::{Progress, Silent};

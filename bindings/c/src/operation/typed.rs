@@ -4,7 +4,9 @@ use core::cell::RefMut;
 use core::mem::transmute;
 
 use firn_heap::{Guard, OpenTransaction, ReadLock, Reading, Savepoint, Tx, View};
+
 use firn_mapped::Mapped;
+use firn_media::Ticket;
 
 use super::{Open, Operated};
 use crate::status::{Failure, Outcome, Status};
@@ -197,9 +199,9 @@ impl Typed {
     }
 
     /// Commits the innermost part, or the transaction; one in which a call failed is rolled back. Whichever it is has
-    /// ended.
+    /// ended. The transaction is durable when its ticket is.
     #[inline]
-    pub(crate) fn commit(&self) -> (Of, Outcome<()>) {
+    pub(crate) fn commit(&self) -> (Of, Outcome<Ticket>) {
         let mut open = self.changing();
         let Open::Transaction(transaction) = &mut *open else {
             return (Of::Part, Err(no_transaction()));
@@ -208,14 +210,14 @@ impl Typed {
             let kept = match part.failed {
                 None => {
                     part.savepoint.keep();
-                    Ok(())
+                    Ok(Ticket::default())
                 }
                 Some(failure) => Err(failure),
             };
             return (Of::Part, kept);
         }
         let result = match transaction.failed.take() {
-            None => transaction.open.commit_in_place().map_err(Failure::from),
+            None => transaction.open.commit_deferred().map_err(Failure::from),
             Some(failure) => Err(failure),
         };
         *open = Open::Idle;

@@ -53,6 +53,19 @@ fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
     }
 }
 
+/// The options of a new pool. A program written for libpmemobj flushes as for persistent memory, after each store that
+/// matters; on a disk each flush would be a write. So its pools survive power failures only where that is asked for.
+fn of_new_pool(options: MappedOptions) -> Outcome<MappedOptions> {
+    match std::env::var("FIRN_DURABLE").as_deref() {
+        _ if options.domain.is_some() => Ok(options),
+        Err(_) | Ok("" | "0") => Ok(options.domain(Domain::Process)),
+        Ok("1") => Ok(options),
+        Ok(other) => Err(Failure::invalid(format!(
+            "FIRN_DURABLE must be `0` or `1`, not `{other}`"
+        ))),
+    }
+}
+
 fn handed_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Handed<Pobj>> {
     let pool = hand_out(heap)?;
     let it = pool.open()?;
@@ -82,7 +95,7 @@ pub extern "C" fn firn_pmemobj_create(
             (bytes, _) => bytes as u64,
         };
         options.max_bytes = Some(most.max(LEAST_BYTES));
-        let mapped = mapped_options(most)?.mode(mode & PERMISSIONS);
+        let mapped = of_new_pool(mapped_options(most)?)?.mode(mode & PERMISSIONS);
         let medium = match bytes {
             0 => Mapped::create_over(at, 0, &mapped)?,
             _ => Mapped::create(at, 0, &mapped)?,

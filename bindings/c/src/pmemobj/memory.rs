@@ -3,7 +3,8 @@
 use core::ffi::{c_int, c_void};
 use core::ptr;
 
-use firn_media::{MediumExt, Memory};
+use firn_heap::Error;
+use firn_media::Memory;
 
 use super::pools::Pobj;
 use crate::given::Source;
@@ -24,8 +25,8 @@ pub extern "C" fn firn_pmemobj_persist(
     status_of(|| {
         let it = pool.open()?;
         let at = it.range(from, len)?;
-        it.heap.medium().persist(at, len as u64);
-        Ok(())
+        it.heap.medium().write_back(at, len as u64);
+        it.drain()
     })
 }
 
@@ -45,10 +46,7 @@ pub extern "C" fn firn_pmemobj_flush(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_drain(pool: Handed<Pobj>) -> Status {
-    status_of(|| {
-        pool.open()?.heap.medium().fence();
-        Ok(())
-    })
+    status_of(|| pool.open()?.drain())
 }
 
 impl Pobj {
@@ -60,10 +58,26 @@ impl Pobj {
         let at = self.range(to, len)?;
         let medium = self.heap.medium();
         medium.write_back(at, len as u64);
-        if flags & NO_DRAIN == 0 {
-            medium.fence();
+        match flags & NO_DRAIN {
+            0 => self.drain(),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Makes what this thread has written back durable.
+    #[inline]
+    fn drain(&self) -> Outcome<()> {
+        self.heap.medium().fence();
+        self.wait_for_commits()
+    }
+
+    /// Waits until everything up to now is as durable as the pool's level says.
+    #[inline]
+    pub(super) fn wait_for_commits(&self) -> Outcome<()> {
+        let medium = self.heap.medium();
+        Ok(medium
+            .wait_at(medium.commit(), medium.level())
+            .map_err(Error::from)?)
     }
 }
 

@@ -260,7 +260,11 @@ pub(crate) fn end(pool: &Pobj, commits: bool) -> Outcome<()> {
     if !commits {
         gives_up(pool);
     }
-    with_state(pool, |state| state.turn(|operation| operation.end(commits)))
+    with_state(pool, |state| state.turn(|operation| operation.end(commits)))?;
+    match commits {
+        true => pool.wait_for_commits(),
+        false => Ok(()),
+    }
 }
 
 impl Pobj {
@@ -293,7 +297,10 @@ impl State {
         }
         self.turn(Raw::begin)?;
         let result = self.operation.in_transaction(body);
-        self.turn(|operation| operation.end(result.is_ok()))
-            .and(result)
+        self.turn(|operation| operation.end(result.is_ok()))?;
+        if result.is_ok() {
+            pool.wait_for_commits()?;
+        }
+        result
     }
 }

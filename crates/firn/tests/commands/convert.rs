@@ -55,7 +55,9 @@ fn a_pool_is_converted_on_purpose_once() {
         assert!(firn(&["stat", &pool]).out.contains("version 1\n"));
         assert_eq!(versions(&pool), [OLDEST_FORMAT_VERSION; 2]);
         let converted = firn(&["convert", &pool]);
-        let told = format!("{pool}: converted from format version 1 to version {FORMAT_VERSION}\n");
+        let told = format!(
+            "{pool}: converted from format version 1 to version {FORMAT_VERSION}, converted from domain adr to domain process\n"
+        );
         assert_eq!(
             (converted.status, &converted.out),
             (0, &told),
@@ -66,7 +68,8 @@ fn a_pool_is_converted_on_purpose_once() {
         assert_eq!(versions(&pool), [FORMAT_VERSION; 2]);
         let before = std::fs::read(&pool).unwrap();
         let again = firn(&["convert", &pool]);
-        let told = format!("{pool}: already has format version {FORMAT_VERSION}\n");
+        let told =
+            format!("{pool}: already has format version {FORMAT_VERSION}, in domain process\n");
         assert_eq!((again.status, &again.out), (0, &told), "{}", again.err);
         assert!(std::fs::read(&pool).unwrap() == before);
         let json = firn(&["convert", &pool, "--json"]).out;
@@ -119,4 +122,38 @@ fn what_is_no_pool_is_not_converted() {
     assert_eq!(refused.status, 2);
     assert!(refused.err.contains("words"), "{}", refused.err);
     assert_eq!(std::fs::read(&file).unwrap(), vec![7; 1 << 20]);
+}
+
+/// Back and forth, with the entries; a pool in use is refused, and one that was not closed is recovered first.
+#[test]
+fn a_pool_changes_its_domain() {
+    let folder = Folder::new();
+    let pool = folder.pool("pool");
+    let entries = firn(&["scan", &pool]).out;
+    for (from, to) in [
+        ("process", "logged"),
+        ("logged", "process"),
+        ("process", "logged"),
+    ] {
+        let converted = firn(&["convert", &pool, "--domain", to]);
+        let told = format!("{pool}: converted from domain {from} to domain {to}\n");
+        assert_eq!(
+            (converted.status, converted.out),
+            (0, told),
+            "{}",
+            converted.err
+        );
+        let again = firn(&["convert", &pool, "--domain", to]).out;
+        assert!(again.contains(&format!("in domain {to}")), "{again}");
+        let stat = firn(&["stat", &pool, "--json"]).out;
+        assert!(stat.contains(&format!("\"domain\": \"{to}\"")), "{stat}");
+        assert_eq!(firn(&["scan", &pool]).out, entries);
+        assert!(!std::path::Path::new(&format!("{pool}.firn-log")).exists());
+    }
+    // It stays in its domain when it is changed, and copied.
+    assert_eq!(firn(&["delete", &pool, "--fraction", "0.5"]).status, 0);
+    assert_eq!(firn(&["check", &pool]).status, 0);
+    let copy = folder.arg("copy");
+    assert_eq!(firn(&["copy", &pool, &copy]).status, 0);
+    assert_eq!(firn(&["scan", &copy]).out, firn(&["scan", &pool]).out);
 }

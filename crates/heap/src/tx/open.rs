@@ -63,28 +63,30 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
         }
     }
 
-    /// Commits. Durable on return, with one fence.
+    /// Commits. Durable on return, with one fence; on a medium that gathers commits, as durable as its level says.
     ///
     /// Errors and crashes: as [`crate::Session::transaction`], but nothing is run again: after [`Error::Conflict`] it
     /// is rolled back.
     pub fn commit(mut self) -> Result<(), Error> {
-        self.commit_in_place()
+        let core = self.access.core;
+        let ticket = self.commit_deferred()?;
+        // Nobody else waits for the disk: the operation and its locks end first.
+        drop(self);
+        let medium = &core.inner.medium;
+        Ok(medium.wait_at(ticket, medium.level())?)
     }
 
     /// Commits a transaction in its place, because moving it would take longer than the commit itself. Whatever is
-    /// returned, the transaction is over; drop it.
+    /// returned, the transaction is over; drop it. On a medium that gathers commits it is durable when its ticket is
+    /// ([`firn_media::Memory::wait_at`]): wait for that when the transaction is dropped.
+    ///
+    /// Errors and crashes: as [`OpenTransaction::commit`].
     ///
     /// # Panics
     ///
     /// If it is over already.
-    pub fn commit_in_place(&mut self) -> Result<(), Error> {
-        let ticket = self.commit_deferred()?;
-        let medium = &self.access.core.inner.medium;
-        Ok(medium.wait_at(ticket, medium.level())?)
-    }
-
     #[inline]
-    fn commit_deferred(&mut self) -> Result<Ticket, Error> {
+    pub fn commit_deferred(&mut self) -> Result<Ticket, Error> {
         assert!(!self.done, "the transaction is over");
         let Access { core, cycle, .. } = &self.access;
         let core = *core;

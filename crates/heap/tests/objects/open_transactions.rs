@@ -86,8 +86,8 @@ fn a_transaction_that_is_committed_in_place_is_over() {
     let mut session = pool.session().unwrap();
     let mut open = begin(&mut session);
     set(&open, b"kept");
-    open.commit_in_place().unwrap();
-    let again = catch_unwind(AssertUnwindSafe(|| open.commit_in_place()));
+    open.commit_deferred().unwrap();
+    let again = catch_unwind(AssertUnwindSafe(|| open.commit_deferred()));
     assert!(again.is_err(), "it was committed twice");
     let used = catch_unwind(AssertUnwindSafe(|| set(&open, b"too late")));
     assert!(used.is_err(), "it was used after its end");
@@ -102,9 +102,9 @@ fn a_transaction_that_is_committed_in_place_is_over() {
         open.tx().free(bytes).unwrap();
         open.tx().free(bytes).unwrap();
     }
-    let refused = open.commit_in_place().unwrap_err();
+    let refused = open.commit_deferred().unwrap_err();
     assert!(matches!(refused, Error::NotAllocated { .. }), "{refused}");
-    let again = catch_unwind(AssertUnwindSafe(|| open.commit_in_place()));
+    let again = catch_unwind(AssertUnwindSafe(|| open.commit_deferred()));
     assert!(again.is_err(), "what was rolled back was committed");
     drop(open);
     assert_eq!(content(&mut session).unwrap(), b"kept");

@@ -8,6 +8,7 @@ use firn_log::Reach;
 use super::disk::Disk;
 use super::group::{Failed, Group};
 use super::home::{HomeFile, Since};
+use super::recovery::superblock;
 use crate::beside::PUBLISHED;
 use crate::file::PoolFile;
 
@@ -42,12 +43,14 @@ impl Checkpointer {
         }
     }
 
-    /// Makes the log that of a pool that has its name.
+    /// Makes the log that of a pool that has its name, and is home.
     ///
     /// Errors: as [`Checkpointer::checkpoint`].
     pub(super) fn publish(&self) -> Result<(), Failed> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = self.group.lock().log.head_of(PUBLISHED);
+        let home = superblock(&self.file).ok().flatten();
+        let generation = home.map_or(PUBLISHED, |superblock| superblock.generation);
+        let head = self.group.lock().log.head_of(generation);
         let written = self.group.file.write_head(&head);
         let mut state = self.group.lock();
         match written {

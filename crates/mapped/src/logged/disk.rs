@@ -8,8 +8,7 @@ use std::io::{self, IoSlice};
 use rustix::fs::{FallocateFlags, fallocate, fdatasync, ftruncate};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
-use crate::file::retry;
-use crate::space::punch;
+use crate::file::{punch, retry};
 
 /// One of the two files of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,17 +1,18 @@
 //! Group commit: who waits for the disk writes for all.
 //!
-//! A thread that waits for a ticket and finds no write in flight takes everything that is staged and writes it.
+//! A thread that waits for a ticket and finds fewer than two writes in flight takes everything that is staged and writes it.
 //! Whatever is appended meanwhile joins the next write.
 //!
 //! Concurrency: the lock around the [`Log`] is held for steps in memory alone, never during I/O.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use firn_log::{Log, Next, Reach, append_lines};
 use firn_units::WORDS_PER_LINE;
+use rustix::thread::futex::{self, Flags};
 
 use super::log_file::LogFile;
 
@@ -19,8 +20,9 @@ use super::log_file::LogFile;
 #[derive(Debug)]
 pub(super) struct Group {
     log: Mutex<State>,
-    /// Signalled when more is durable, when there is room, and when something failed.
-    changed: Condvar,
+    /// Counts how often more became durable, there was room, or something failed: what threads wait for. Not a
+    /// [`Condvar`], after which they would all take the lock, one behind the other, only to see that they are done.
+    changes: AtomicU32,
     /// Signalled when a checkpoint is due.
     checkpoint_due: Condvar,
     /// Signalled when something is due that nobody waits for.
@@ -49,12 +51,6 @@ pub(super) struct State {
     pub(super) closing: bool,
     /// Whether somebody waits for room.
     pub(super) starved: bool,
-    /// Threads that wait for records.
-    waiting: u64,
-    /// Threads that the last write let go, which may soon be back.
-    expected: u64,
-    /// How long the last write took.
-    write_time: Duration,
     /// When the newest record is to be durable at the latest, though nobody waits for it.
     due: Option<Instant>,
 }
@@ -66,21 +62,10 @@ pub(super) struct Failed {
     pub(super) source: Arc<io::Error>,
 }
 
-/// The part of a write's time for which the next one waits at most for threads that the last one let go. Without it the
-/// first of them to be back would write alone, and the others would wait for its write and then for their own.
-const GATHERING: u32 = 4;
-
 /// Whether the disk has no space for more, and is sound otherwise.
 fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded)
-}
-
-impl State {
-    /// Whether more threads are expected to join the next write.
-    fn may_gather(&self) -> bool {
-        !self.log.is_busy() && self.waiting < self.expected
-    }
 }
 
 impl Group {
@@ -91,12 +76,9 @@ impl Group {
                 failed: None,
                 closing: false,
                 starved: false,
-                waiting: 0,
-                expected: 0,
-                write_time: Duration::ZERO,
                 due: None,
             }),
-            changed: Condvar::new(),
+            changes: AtomicU32::new(0),
             checkpoint_due: Condvar::new(),
             write_due: Condvar::new(),
             appended: AtomicU64::new(0),
@@ -167,43 +149,33 @@ impl Group {
     ///
     /// Errors: a write failed, now or before.
     pub(super) fn wait(&self, record: u64, reach: Reach) -> Result<(), Failed> {
-        let seen = match reach {
+        let come = match reach {
             Reach::Disk => &self.durable,
             Reach::System => &self.handed,
         };
-        if seen.load(Ordering::Acquire) >= record {
-            return Ok(());
-        }
-        let mut state = self.lock();
-        state.waiting += 1;
-        let mut since = None;
-        let result = loop {
+        while come.load(Ordering::Acquire) < record {
+            let mut state = self.lock();
             if let Some(failed) = &state.failed {
-                break Err(failed.clone());
-            }
-            if reach == Reach::Disk && state.may_gather() {
-                let since = *since.get_or_insert_with(Instant::now);
-                if since.elapsed() < state.write_time / GATHERING {
-                    drop(state);
-                    std::thread::yield_now();
-                    state = self.lock();
-                    continue;
-                }
+                return Err(failed.clone());
             }
             match state.log.next(record, reach) {
-                Next::Done => break Ok(()),
-                next => state = self.step(state, next),
+                Next::Done => break,
+                next => self.step(state, next),
             }
-        };
-        state.waiting -= 1;
-        result
+        }
+        Ok(())
     }
 
     /// Does what the log asks for, or waits for who does it.
-    fn step<'g>(&'g self, mut state: MutexGuard<'g, State>, next: Next) -> MutexGuard<'g, State> {
+    fn step(&self, mut state: MutexGuard<'_, State>, next: Next) {
         match next {
-            Next::Done => state,
+            Next::Done => {}
             Next::Wait => self.wait_for_change(state),
+            Next::Full => {
+                state.starved = true;
+                self.checkpoint_due.notify_all();
+                self.wait_for_change(state);
+            }
             Next::Sync(sync) => {
                 drop(state);
                 let synced = self.file.sync();
@@ -213,12 +185,6 @@ impl Group {
                     Err(source) => self.fail(&mut state, "syncing the log", source),
                 }
                 self.tell(&state);
-                state
-            }
-            Next::Full => {
-                state.starved = true;
-                self.checkpoint_due.notify_all();
-                self.wait_for_change(state)
             }
             Next::Grow(growth) => {
                 drop(state);
@@ -231,22 +197,17 @@ impl Group {
                     // A failed sync may have lost what was given to the system before.
                     Err(source) => self.fail(&mut state, "growing the log", source),
                 }
-                self.changed.notify_all();
-                state
+                self.announce();
             }
             Next::Write(write) => {
                 drop(state);
-                let begin = Instant::now();
                 let written = self.file.write(&write);
-                let time = begin.elapsed();
                 let mut state = self.lock();
-                (state.expected, state.write_time) = (state.waiting, time);
                 match written {
                     Ok(()) => state.log.written(write),
                     Err(source) => self.fail(&mut state, "writing to the log", source),
                 }
                 self.tell(&state);
-                state
             }
         }
     }
@@ -260,13 +221,23 @@ impl Group {
         if state.log.is_half_full() {
             self.checkpoint_due.notify_all();
         }
-        self.changed.notify_all();
+        self.announce();
     }
 
-    fn wait_for_change<'g>(&'g self, state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
-        self.changed
-            .wait(state)
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Waits for the next change. Changes are made under the lock, so none is missed between the look and the wait.
+    fn wait_for_change(&self, state: MutexGuard<'_, State>) {
+        let seen = self.changes.load(Ordering::Relaxed);
+        drop(state);
+        // The caller looks again, whatever ended the wait.
+        let _ = futex::wait(&self.changes, Flags::PRIVATE, seen, None);
+    }
+
+    /// Wakes who waits for a change. With the lock held.
+    fn announce(&self) {
+        const ALL: u32 = i32::MAX as u32;
+        self.changes.fetch_add(1, Ordering::Release);
+        // It fails only for unmapped memory.
+        let _ = futex::wake(&self.changes, Flags::PRIVATE, ALL);
     }
 
     /// Sees to it that everything up to now is durable so much later.
@@ -328,7 +299,7 @@ impl Group {
     /// Says that there may be room again.
     pub(super) fn room(&self, state: &mut State) {
         state.starved = false;
-        self.changed.notify_all();
+        self.announce();
     }
 
     /// Says that the medium is about to go.
@@ -343,7 +314,7 @@ impl Group {
         let source = Arc::new(source);
         state.failed.get_or_insert(Failed { doing, source });
         self.has_failed.store(true, Ordering::Release);
-        self.changed.notify_all();
+        self.announce();
         self.checkpoint_due.notify_all();
         self.write_due.notify_all();
     }

@@ -1,21 +1,22 @@
 //! A file on an ordinary disk as persistent memory: updates go to a log, and later home.
 //!
-//! HOOP's idea (section III) in software, for a [`Mapped`] in [`Domain::Logged`]. The pool's pages are mapped privately, so nothing that is stored reaches the
+//! HOOP's idea (section III) in software, for a [`crate::Mapped`] in [`firn_media::Domain::Logged`]. The pool's pages are mapped privately, so nothing that is stored reaches the
 //! file by itself. A write-back notes its lines for the thread, and a fence appends their content to the log in memory:
 //! order, which waits for nothing. Durability is a ticket's matter: whoever waits for one writes the log for all
 //! ([`group`]). In the background what is durable goes home, each word once ([`checkpointer`]).
 //!
 //! Statistics are not logged: recovery believes none of them. Their pages are shared with the file, so that another
-//! process sees them change ([`Mapped::peek`]).
+//! process sees them change ([`crate::Mapped::peek`]).
 //!
 //! # Why any prefix of the log is an image that the heap expects
 //!
-//! The medium is in [`Domain::Logged`], in which a line is durable once it was written back and fenced, as in
-//! [`Domain::Adr`]. Each fence appends what its thread wrote back, with the content of that moment, in one step (L1). A
+//! The medium is in [`firn_media::Domain::Logged`], in which a line is durable once it was written back and fenced, as in
+//! [`firn_media::Domain::Adr`]. Each fence appends what its thread wrote back, with the content of that moment, in one step (L1). A
 //! prefix of the log therefore holds, of each line, the content of its last record; any fence in the prefix has all its
 //! lines there; and a line never goes back. That is an image that `Adr` allows.
 //!
 //! ```text
+//! pages       what is asked of the medium
 //! noted       lines that a thread has written back
 //! disk        what is asked of the disk
 //! group       the log in memory, and who writes it
@@ -33,6 +34,7 @@ mod group;
 mod home;
 mod log_file;
 mod noted;
+pub(crate) mod pages;
 mod records;
 pub(crate) mod recovery;
 mod space;
@@ -43,7 +45,6 @@ use std::thread::JoinHandle;
 
 use firn_format::superblock::OpenState;
 use firn_log::{Log, Reach};
-use firn_media::Space;
 use rangemap::RangeSet;
 
 use self::checkpointer::Checkpointer;
@@ -51,10 +52,11 @@ pub use self::disk::{Disk, Durability, Part, SystemDisk};
 use self::group::{Failed, Group};
 use self::home::Since;
 use self::log_file::LogFile;
+use self::pages::Pages;
 use crate::process::Process;
-use crate::{LogOptions, Mapped, MappedError};
+use crate::{LogOptions, MappedError};
 
-/// The part of a [`Mapped`] that has a log: it is in [`firn_media::Domain::Logged`], and its pages are mapped privately.
+/// The part of a [`crate::Mapped`] that has a log: it is in [`firn_media::Domain::Logged`], and its pages are mapped privately.
 ///
 /// Concurrency: everything may be called from any thread.
 ///
@@ -125,14 +127,13 @@ impl Logged {
     /// Starts the threads of the log.
     pub(crate) fn start(
         &self,
-        on: &Mapped,
+        on: &impl Pages,
         log: Log,
         log_file: LogFile,
     ) -> Result<(), MappedError> {
-        let file = on.file.clone();
         let checkpointer = Arc::new(Checkpointer {
             group: Arc::new(Group::new(log, log_file, self.crowded_bytes())),
-            file: file.expect("a logged file has a file"),
+            file: Arc::clone(on.file()),
             disk: Arc::clone(&self.options.disk),
             since: Arc::clone(&self.since),
             turn: Mutex::new(()),

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use firn_format::log::{Record, RecordWriter};
 use firn_format::statistics::ALL_BLOCKS;
 use firn_log::Reach;
-use firn_media::{Level, MediumError, Memory, Ticket};
+use firn_media::{Level, MediumError, Ticket};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use super::group::{Failed, Group};
+use super::pages::Pages;
 use super::{Logged, noted};
-use crate::Mapped;
 
 impl Logged {
     /// Notes what a thread writes back: one byte at least.
     #[inline]
-    pub(crate) fn write_back(&self, on: &Mapped, at: VirtAddr, len: u64) {
+    pub(crate) fn write_back(&self, on: &impl Pages, at: VirtAddr, len: u64) {
         if self.shares_statistics && ALL_BLOCKS.contains(&at.0) {
             return;
         }
@@ -29,7 +29,7 @@ impl Logged {
 
     /// Appends the lines that this thread has written back.
     #[inline]
-    pub(crate) fn fence(&self, on: &Mapped) {
+    pub(crate) fn fence(&self, on: &impl Pages) {
         let Some(group) = self.group() else {
             return;
         };
@@ -40,7 +40,7 @@ impl Logged {
 
     /// Appends lines before their fence, which persistent memory may do, too: for a thread that cannot note them any more.
     #[cold]
-    fn append_at_once(&self, on: &Mapped, lines: Range<u64>) {
+    fn append_at_once(&self, on: &impl Pages, lines: Range<u64>) {
         if let Some(group) = self.group() {
             let lines: Vec<u64> = lines.collect();
             group.append_lines(&lines, |number| line(on, number));
@@ -68,7 +68,7 @@ impl Logged {
     /// Waits until a record has come so far.
     pub(crate) fn wait(
         &self,
-        on: &Mapped,
+        on: &impl Pages,
         ticket: Ticket,
         reach: Reach,
     ) -> Result<(), MediumError> {
@@ -80,7 +80,7 @@ impl Logged {
 
     pub(crate) fn wait_at(
         &self,
-        on: &Mapped,
+        on: &impl Pages,
         ticket: Ticket,
         level: Level,
     ) -> Result<(), MediumError> {
@@ -97,7 +97,7 @@ impl Logged {
     }
 
     #[inline]
-    pub(crate) fn wait_for_room(&self, on: &Mapped) -> Result<(), MediumError> {
+    pub(crate) fn wait_for_room(&self, on: &impl Pages) -> Result<(), MediumError> {
         match self.group() {
             Some(group) if group.is_crowded() => self.wait(on, self.commit(), Reach::System),
             _ => Ok(()),
@@ -110,16 +110,16 @@ impl Logged {
         self.group().is_some_and(Group::has_failed)
     }
 
-    pub(crate) fn failure(&self, on: &Mapped) -> Option<MediumError> {
+    pub(crate) fn failure(&self, on: &impl Pages) -> Option<MediumError> {
         let failed = self.group()?.lock().failed.clone()?;
         Some(failed.of(on))
     }
 }
 
 impl Failed {
-    pub(super) fn of(&self, on: &Mapped) -> MediumError {
+    pub(super) fn of(&self, on: &impl Pages) -> MediumError {
         MediumError::Failed {
-            medium: on.display_name(),
+            medium: on.name(),
             doing: self.doing,
             source: Arc::clone(&self.source),
         }
@@ -132,14 +132,14 @@ impl Failed {
 /// the words are read until two readings agree. Loads do not pass loads on x86-64, so between the two every word had the
 /// value that was read.
 #[inline]
-fn line(on: &Mapped, number: u64) -> (u64, u8, [u64; WORDS_PER_LINE]) {
-    let at = VirtAddr(number * LINE_BYTES);
-    let read = || core::array::from_fn(|word| on.load_u64(at + word as u64 * WORD_BYTES));
+fn line(on: &impl Pages, number: u64) -> (u64, u8, [u64; WORDS_PER_LINE]) {
+    let at = number * LINE_BYTES;
+    let read = || core::array::from_fn(|word| on.word_at(at + word as u64 * WORD_BYTES));
     let mut words = read();
     loop {
         let again = read();
         if again == words {
-            return (at.0, u8::MAX, words);
+            return (at, u8::MAX, words);
         }
         words = again;
     }

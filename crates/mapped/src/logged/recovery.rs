@@ -1,6 +1,5 @@
 //! Opening a pool with its log: what the last opening left goes home before anything is appended (L9).
 
-use core::ops::Range;
 use std::io;
 use std::os::unix::fs::FileExt;
 
@@ -8,15 +7,13 @@ use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, SEGMENT_BLOCKS};
 use firn_format::superblock::{OpenState, StoredDomain, Superblock};
 use firn_log::{Growth, Home, LEAST_SEGMENTS, Log, LogError, Options, coalesce, newest_head, scan};
-use firn_media::{MediumError, Memory, Space};
-use firn_units::VirtAddr;
 
 use super::home::{HomeFile, Since};
 use super::log_file::LogFile;
 use crate::beside::{log_beside, log_of};
 use crate::file::PoolFile;
 use crate::system::Randomness;
-use crate::{LogOptions, Mapped, MappedError};
+use crate::{LogOptions, MappedError};
 
 /// How often the superblock is written at most from one opening to the next: twice by the opening of a pool of an older
 /// version, and by closing it.
@@ -83,8 +80,10 @@ pub(crate) fn left(file: &PoolFile, options: &LogOptions) -> Result<Left, Mapped
             Err(gone) if gone.kind() == io::ErrorKind::NotFound => continue,
             other => other.map_err(|e| file.error("opening the log", e))?,
         };
-        let (head, home) = in_log(file, &log, &superblock)?;
+        let head = head_of(&log)?;
+        let home = in_log(file, &log, &head, &superblock);
         if head_of(&log)? == head {
+            let home = home?;
             return Ok(Left {
                 superblock,
                 beside: Some(Beside { log, head, home }),
@@ -117,16 +116,16 @@ fn in_this_log(log: &LogFile, source: LogError) -> MappedError {
     MappedError::Log { path, source }
 }
 
-/// The head of the log beside a pool, and what the log would bring home.
+/// What the log beside a pool would bring home.
 fn in_log(
     file: &PoolFile,
     log: &LogFile,
+    head: &Head,
     superblock: &Superblock,
-) -> Result<(Head, Home), MappedError> {
+) -> Result<Home, MappedError> {
     let bytes = log
         .bytes()
         .map_err(|e| file.error("reading the log's length", e))?;
-    let head = head_of(log)?;
     let base = head.pool_generation;
     if head.uuid != superblock.uuid
         || !(base..=base + OPENING_GENERATIONS).contains(&superblock.generation)
@@ -137,8 +136,8 @@ fn in_log(
         });
     }
     let mut read = |at: u64, into: &mut [u8]| log.read(at, into);
-    let found = scan(&mut read, &head, bytes).map_err(|e| in_this_log(log, e))?;
-    Ok((head, coalesce(found.records.into_iter())))
+    let found = scan(&mut read, head, bytes).map_err(|e| in_this_log(log, e))?;
+    Ok(coalesce(found.records.into_iter()))
 }
 
 /// Brings home what a crash left in the log, and begins anew with an empty one.
@@ -189,32 +188,6 @@ pub(crate) fn recover(
         bound_bytes: options.bound_bytes,
     };
     Ok((Log::begin(next, options), log))
-}
-
-/// Stores what a log would bring home to a copy of the pool in memory.
-///
-/// Errors: no memory.
-pub(crate) fn replay(copy: &Mapped, home: &Home) -> Result<(), MediumError> {
-    if let Some(cut) = home.cut {
-        copy.truncate(cut)?;
-    }
-    let len = copy.len().max(home.at_least);
-    copy.reserve(VirtAddr(0), len)?;
-    let clamped = |range: &Range<u64>| {
-        let start = range.start.min(len);
-        (VirtAddr(start), range.end.min(len) - start)
-    };
-    for (at, bytes) in home.discarded.iter().map(clamped) {
-        copy.discard(at, bytes)?;
-    }
-    for (at, bytes) in home.zeroed.iter().map(clamped) {
-        copy.discard(at, bytes)?;
-        copy.reserve(at, bytes)?;
-    }
-    for write in &home.writes {
-        copy.store_bytes(VirtAddr(write.at), &write.bytes);
-    }
-    Ok(())
 }
 
 /// The slots of a new log.

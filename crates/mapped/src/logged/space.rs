@@ -6,33 +6,30 @@ use std::sync::PoisonError;
 
 use firn_format::log::Record;
 use firn_format::statistics::ALL_BLOCKS;
-use firn_media::{MediumError, Space};
+use firn_media::MediumError;
 
+use super::pages::Pages;
 use super::{Logged, recovery};
-use crate::Mapped;
 use crate::beside::UNPUBLISHED;
 use crate::window::FileMapping;
 
 impl Logged {
-    /// Makes the log of a new pool, which is known from here on.
-    pub(crate) fn claim(&self, on: &Mapped, identity: [u8; 16]) -> Result<(), MediumError> {
-        if self.running.get().is_some() {
-            return Ok(());
-        }
-        let file = on.file.as_ref().expect("a logged file has a file");
-        let begun = recovery::begin(file, identity, UNPUBLISHED, &on.randomness, &self.options);
+    /// Makes the log of a new pool.
+    pub(crate) fn begin(&self, on: &impl Pages, identity: [u8; 16]) -> Result<(), MediumError> {
+        let file = on.file();
+        let begun = recovery::begin(file, identity, UNPUBLISHED, on.randomness(), &self.options);
         let started = begun.and_then(|(log, log_file)| self.start(on, log, log_file));
         started.map_err(|refused| on.io("making the log", io::Error::other(refused)))
     }
 
     /// Blocks are allocated at once, so that words never lack one on their way home.
-    pub(crate) fn reserve(&self, on: &Mapped, range: Range<u64>) -> Result<(), MediumError> {
+    pub(crate) fn reserve(&self, on: &impl Pages, range: Range<u64>) -> Result<(), MediumError> {
         let mut since = self.lock_since();
-        let old = on.len();
-        on.reserve_space(range.clone())?;
+        let old = on.bytes();
+        on.allocate(range.clone())?;
         self.share_statistics(on, old)?;
         self.uncover(on, &range)?;
-        since.len = on.len();
+        since.len = on.bytes();
         since.reserved.insert(range.clone());
         self.append(&Record::Reserve(range));
         Ok(())
@@ -42,25 +39,25 @@ impl Logged {
     ///
     /// Their blocks are reserved before anybody stores to them, like all others. On a file system on which that is not
     /// enough they are not shared.
-    pub(crate) fn share_statistics(&self, on: &Mapped, old: u64) -> Result<(), MediumError> {
-        let new = ALL_BLOCKS.start.max(old)..ALL_BLOCKS.end.min(on.len());
+    pub(crate) fn share_statistics(&self, on: &impl Pages, old: u64) -> Result<(), MediumError> {
+        let new = ALL_BLOCKS.start.max(old)..ALL_BLOCKS.end.min(on.bytes());
         if !self.shares_statistics || new.is_empty() {
             return Ok(());
         }
-        let file = on.file.as_ref().expect("a logged file has a file");
+        let file = on.file();
         let shared = FileMapping {
             writable: true,
             dax: false,
             private: false,
         };
-        let mapped = on.window.map_file(new, &file.file, shared);
+        let mapped = on.window().map_file(new, &file.file, shared);
         mapped.map_err(|e| on.io("sharing the statistics", e))
     }
 
     /// The blocks go when the log is home that far.
-    pub(crate) fn discard(&self, on: &Mapped, range: Range<u64>) -> Result<(), MediumError> {
+    pub(crate) fn discard(&self, on: &impl Pages, range: Range<u64>) -> Result<(), MediumError> {
         let mut since = self.lock_since();
-        let range = range.start.min(on.len())..range.end.min(on.len());
+        let range = range.start.min(on.bytes())..range.end.min(on.bytes());
         if range.is_empty() {
             return Ok(());
         }
@@ -70,13 +67,13 @@ impl Logged {
         Ok(())
     }
 
-    pub(crate) fn truncate(&self, on: &Mapped, len: u64) -> Result<(), MediumError> {
+    pub(crate) fn truncate(&self, on: &impl Pages, len: u64) -> Result<(), MediumError> {
         let mut since = self.lock_since();
-        let old = on.len();
+        let old = on.bytes();
         if len >= old {
             return Ok(());
         }
-        on.set_len(len);
+        on.set_bytes(len);
         self.cover(on, &(len..old))?;
         since.len = len;
         since.reserved.remove(len..u64::MAX);
@@ -86,26 +83,26 @@ impl Logged {
 
     /// Brings everything up to now home. When a pool is opened this makes its file say so before anything is
     /// acknowledged: without its log it is refused from then on.
-    pub(crate) fn sync(&self, on: &Mapped) -> Result<(), MediumError> {
+    pub(crate) fn sync(&self, on: &impl Pages) -> Result<(), MediumError> {
         self.fence(on);
         self.bring_all_home().map_err(|failed| failed.of(on))
     }
 
     /// Brings a new pool home and gives it its name.
-    pub(crate) fn publish(&self, on: &Mapped) -> Result<(), MediumError> {
-        if !on.file.as_ref().is_some_and(|file| file.is_draft()) {
+    pub(crate) fn publish(&self, on: &impl Pages) -> Result<(), MediumError> {
+        if !on.file().is_draft() {
             return Ok(());
         }
         self.sync(on)?;
-        on.publish_file()?;
+        on.give_name()?;
         let checkpointer = self.running.get().map(|running| &running.checkpointer);
         let published = checkpointer.map_or(Ok(()), |checkpointer| checkpointer.publish());
         published.map_err(|failed| failed.of(on))
     }
 
     /// Shows zeros in a range, which keeps its blocks if it can be stored to.
-    fn cover(&self, on: &Mapped, range: &Range<u64>) -> Result<(), MediumError> {
-        let shown = on.window.map_zeros(range.clone());
+    fn cover(&self, on: &impl Pages, range: &Range<u64>) -> Result<(), MediumError> {
+        let shown = on.window().map_zeros(range.clone());
         shown.map_err(|e| on.io("mapping zeros", e))?;
         let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
         covered.insert(range.clone());
@@ -113,12 +110,12 @@ impl Logged {
     }
 
     /// Has memory of zeros in the place of what was covered in a range: the file may hold older content there.
-    fn uncover(&self, on: &Mapped, range: &Range<u64>) -> Result<(), MediumError> {
+    fn uncover(&self, on: &impl Pages, range: &Range<u64>) -> Result<(), MediumError> {
         let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
         let parts: Vec<_> = covered.overlapping(range).cloned().collect();
         for part in parts {
             let part = part.start.max(range.start)..part.end.min(range.end);
-            let mapped = on.window.map_memory(part.clone());
+            let mapped = on.window().map_memory(part.clone());
             mapped.map_err(|e| on.io("mapping reserved space", e))?;
             covered.remove(part);
         }

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
-use firn_heap::{Error, Pool, PoolOptions};
+use firn_heap::{CopyIdentity, Error, FrameContent, Occupancy, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Domain, Level, Medium};
+use firn_media::{Domain, Level, Medium, Space};
 use firn_structures::Map;
 
 use crate::support::Random;
@@ -106,6 +106,62 @@ fn assert_needs_its_log(path: &Path, least: u64) {
         .unwrap();
     assert!(refused.to_string().contains("is in its log"), "{refused}");
     std::fs::rename(&aside, &log).unwrap();
+}
+
+/// Another process looks at a pool in use, while its log goes home and wraps around.
+#[test]
+fn the_present_is_seen_from_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let pool = create(&path);
+    let mut session = pool.session().unwrap();
+    for number in 0..4000 {
+        insert(&mut session, number).unwrap();
+        if number % 401 == 0 {
+            let peeked = Mapped::peek(&path).unwrap();
+            assert!(!peeked.is_writable() && peeked.backing().outlives_power());
+            let seen = Statistics::read(&peeked).unwrap();
+            assert_eq!((seen.domain, seen.open), ("logged", true));
+            assert_eq!(seen.commits, number + 2, "one made the map");
+            // Words of each session's newest transaction are in its lane, and reach their places with the next.
+            let used = |pages: &Occupancy| {
+                pages
+                    .frames
+                    .iter()
+                    .filter(|frame| {
+                        matches!(
+                            frame.content,
+                            FrameContent::Slots { .. } | FrameContent::Large { .. }
+                        )
+                    })
+                    .count()
+            };
+            let (there, here) = (Occupancy::read(&peeked).unwrap(), pool.occupancy().unwrap());
+            assert!(number == 0 || used(&there) + 1 >= used(&here), "{number}");
+        }
+    }
+    let other = Mapped::open_read_only(&path, &MappedOptions::default()).unwrap_err();
+    assert!(other.to_string().contains("in use"), "{other}");
+}
+
+/// A copy to a file with a log keeps the identity of the pool, or gets one of its own.
+#[test]
+fn a_pool_is_copied_to_a_file_with_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let pool = create(&folder.path().join("pool"));
+    let mut session = pool.session().unwrap();
+    (0..200).for_each(|number| insert(&mut session, number).unwrap());
+    drop(session);
+    for (name, identity) in [("kept", CopyIdentity::Kept), ("new", CopyIdentity::New)] {
+        let path = folder.path().join(name);
+        let medium = Mapped::create(&path, 0, &options()).unwrap();
+        let copy = pool.copy_into(medium, identity, &mut |_| ()).unwrap();
+        copy.close().unwrap();
+        assert!(!folder.path().join(format!("{name}.firn-log")).exists());
+        let copy = Mapped::open_private(&path, &MappedOptions::default()).unwrap();
+        let copy = Pool::open(copy, &PoolOptions::new("logged")).unwrap();
+        assert_eq!(entries(&copy), 200);
+    }
 }
 
 /// Inserts entries until it is killed, and says so after each of them.

@@ -397,7 +397,7 @@ fn closing_rolls_back_what_is_open_and_begins_nothing_anew() {
         program.begin(),
         program.operation.end_read().map(drop),
         program.operation.abort().map(drop),
-        program.operation.commit().1,
+        program.operation.commit().1.map(drop),
         program.operation.lock_shared(LOCK),
     ];
     assert_eq!(calls.map(status), [Status::Misuse; 6]);
