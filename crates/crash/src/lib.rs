@@ -30,6 +30,9 @@
 //! - `Eadr`: a store that has left the store buffer is durable.
 //! - `Process`: [`Crash::kill_image`] has everything; a power failure leaves any prefix of every
 //!   line since the last sync. [`Crash::random_image`] draws page by page.
+//! - `Logged`: a fence appends what its thread has written back to a log, as one record; a discard, a reservation and
+//!   a change of length are records, too. A crash leaves any prefix of the records that has all that was waited for. The
+//!   lines of a record are read word by word, while other threads go on. Transactions wait as the options say.
 //! - `relocate` (FFCCD, section 4.1), if the options say how it is built: a line that it stores to is marked,
 //!   and the mark moves with the line's content. A line counts as reached if a crash left it marked.
 //! - `checklookup` (FFCCD, section 4.3), if the options give the sizes of its parts: filters and table are
@@ -99,6 +102,7 @@ pub use firn_hardware::relocate::Unit as RelocateUnit;
 pub use medium::counts::Counts;
 pub use medium::crash::Crash;
 pub use medium::images::Images;
+pub use medium::log::RECORD_READS_IN_PLACE;
 pub use medium::options::CrashOptions;
 pub use medium::place::CrashPlace;
 pub use medium::threads::{CrashThread, Job};
@@ -106,6 +110,7 @@ pub use medium::words::CrashWords;
 pub use memory::cells::Line;
 pub use memory::event::{Event, Stored};
 pub use memory::image::Image;
+pub use memory::log::Record;
 pub use schedule::interleave::{Interleavings, interleavings};
 pub use schedule::policy::Schedule;
 pub use schedule::run::{RunEnd, RunOutcome, ThreadPanic};

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use firn_fibers::panic_message;
+use firn_media::Domain;
 use rustc_hash::FxHashSet;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -180,7 +181,9 @@ impl<'a> Explorer<'a> {
 
     /// The engine that the options select.
     fn engine<'w, 'x>(&self, walker: &'w mut Walker<'x>) -> Box<dyn Engine<'x> + 'w> {
-        let is_eager = self.options.exploration == Exploration::Eager;
+        // A log leaves one image more than it has records that may be lost: classes would save nothing.
+        let has_log = self.options.medium.domain == Domain::Logged;
+        let is_eager = self.options.exploration == Exploration::Eager || has_log;
         match is_eager || self.options.drawn_in_recovery.is_some() {
             true => Box::new(Eager::new(walker)),
             false => Box::new(Lazy::new(walker)),

@@ -1,9 +1,11 @@
-//! The dirty lines of one moment, laid out in memory, each at a chosen version.
+//! The images of one moment, laid out in memory: dirty lines, each at a chosen version, or a prefix of a log.
 
 use rustc_hash::FxHashMap;
 
 use crate::explore::path::CrashPoint;
+use crate::explore::prefixes::Prefixes;
 use crate::memory::cells::Line;
+use crate::memory::event::NewImages;
 use crate::memory::pages::Memory;
 use crate::memory::persistence::Persistence;
 
@@ -21,19 +23,30 @@ pub(crate) struct Frame {
     event: usize,
     kill: bool,
     lines: Vec<DirtyLine>,
+    /// In their place, on a medium with a log.
+    log: Option<Prefixes>,
 }
 
 impl Frame {
-    /// The moment before event `event`. The line `fixed` stays as the cache has it: images with older versions of it
-    /// were already legal at an earlier event.
-    pub(crate) fn new(persistence: &Persistence, event: usize, fixed: Option<u64>) -> Self {
+    /// The moment before event `event`, with the images that are new there: those with older contents of a line that
+    /// was stored to were legal at an earlier event, and so were the shorter prefixes of a log to which a record was
+    /// appended. `hash` is that of memory.
+    pub(crate) fn new(
+        persistence: &Persistence,
+        event: usize,
+        new: NewImages,
+        memory: &Memory,
+        hash: u128,
+    ) -> Self {
+        let prefixes = |log| Prefixes::new(log, new == NewImages::WholeLog, memory, hash);
+        let log = persistence.log().map(prefixes);
         let mut lines: Vec<DirtyLine> = persistence
             .lines()
             .iter()
             .map(|(&line, history)| {
                 let guaranteed = history.first_number();
                 let distinct = history.distinct();
-                let keep = if fixed == Some(line) {
+                let keep = if new == NewImages::Line(line) {
                     distinct.len() - 1
                 } else {
                     0
@@ -55,6 +68,7 @@ impl Frame {
             event,
             kill: false,
             lines,
+            log,
         }
     }
 
@@ -64,6 +78,7 @@ impl Frame {
             event,
             kill: true,
             lines: Vec::new(),
+            log: None,
         }
     }
 
@@ -78,7 +93,8 @@ impl Frame {
     /// Number of images.
     pub(crate) fn total(&self) -> u128 {
         let sizes = self.lines.iter().map(|dirty| dirty.versions.len() as u128);
-        sizes.fold(1, u128::saturating_mul)
+        let of_lines = sizes.fold(1, u128::saturating_mul);
+        self.log.as_ref().map_or(of_lines, Prefixes::total)
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -94,9 +110,27 @@ impl Frame {
         }
     }
 
-    /// Goes to the next image in order, starting with all lines at their latest. After the last image it returns false
-    /// and leaves all lines at their latest again.
+    /// Goes to the first image in order: all lines at their latest, or the shortest prefix.
+    pub(crate) fn begin(&mut self, memory: &Memory, hash: &mut u128) {
+        match &mut self.log {
+            Some(log) => log.begin(memory, hash),
+            None => self.restore(memory, hash),
+        }
+    }
+
+    /// Goes to the newest image: all lines at their latest, or the longest prefix.
+    pub(crate) fn newest(&mut self, memory: &Memory, hash: &mut u128) {
+        match &mut self.log {
+            Some(log) => log.longest(memory, hash),
+            None => self.restore(memory, hash),
+        }
+    }
+
+    /// Goes to the next image in order. False after the last image; then all lines are at their latest again.
     pub(crate) fn advance(&mut self, memory: &Memory, hash: &mut u128) -> bool {
+        if let Some(log) = &mut self.log {
+            return log.advance(memory, hash);
+        }
         for index in 0..self.lines.len() {
             let dirty = &self.lines[index];
             if dirty.digit > 0 {
@@ -119,6 +153,9 @@ impl Frame {
 
     /// Draws an image: usually a mixture of old, new and in-between versions, sometimes all old or all new.
     pub(crate) fn draw(&mut self, random: &mut fastrand::Rng, memory: &Memory, hash: &mut u128) {
+        if let Some(log) = &mut self.log {
+            return log.draw(random, memory, hash);
+        }
         let mood = random.u8(..8);
         for index in 0..self.lines.len() {
             let last = self.lines[index].versions.len() - 1;
@@ -135,13 +172,19 @@ impl Frame {
         }
     }
 
-    /// Puts the lines at the versions that `point` names; an error if one is not legal now.
+    /// Goes to the image that `point` names; an error if it is not legal now.
     pub(crate) fn go_to(
         &mut self,
         point: &CrashPoint,
         memory: &Memory,
         hash: &mut u128,
     ) -> Result<(), String> {
+        if let Some(log) = &mut self.log {
+            let records = point
+                .records
+                .ok_or("the crash names no number of records")?;
+            return log.go_to(records, memory, hash);
+        }
         for index in 0..self.lines.len() {
             let dirty = &self.lines[index];
             let wanted = point.lines.iter().find(|(line, _)| *line == dirty.line);
@@ -187,6 +230,9 @@ impl Frame {
 
     /// Restores every line to the cache's content.
     pub(crate) fn restore(&mut self, memory: &Memory, hash: &mut u128) {
+        if let Some(log) = &mut self.log {
+            log.restore(memory, hash);
+        }
         for index in 0..self.lines.len() {
             let last = self.lines[index].versions.len() - 1;
             self.set(index, last, memory, hash);
@@ -202,6 +248,7 @@ impl Frame {
             event: self.event,
             kill: self.kill,
             lines,
+            records: self.log.as_ref().and_then(Prefixes::records),
         }
     }
 }

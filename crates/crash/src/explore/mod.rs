@@ -7,6 +7,7 @@ mod frame;
 mod lazy;
 pub(crate) mod options;
 mod path;
+mod prefixes;
 mod replay;
 pub(crate) mod report;
 pub(crate) mod story;

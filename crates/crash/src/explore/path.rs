@@ -3,13 +3,16 @@
 //! `seed=7 event=12:40@2,41@1 event=3:` reads: run the workload with seed 7; crash before event 12 with line 40 at
 //! version 2, line 41 at version 1 and every other line as guaranteed; recover; crash the recovery before its event 3.
 //! `choices=` precedes the events where a schedule was chosen, and so does `turns=120>2` where thread 2 interrupted
-//! after 120 points. `kill=` stands for `event=` where the process died.
+//! after 120 points. `event=12:log@5` is a crash that leaves five records of a log. `kill=` stands for `event=` where the process died.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::schedule::policy::Schedule;
 use crate::schedule::turns::Turn;
+
+/// Stands for a line's number where the log is meant.
+const LOG: &str = "log";
 
 /// Where one crash fell and what it left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub(crate) struct CrashPoint {
     pub(crate) kill: bool,
     /// Lines that are not at their guaranteed version.
     pub(crate) lines: Vec<(u64, u32)>,
+    /// Records of the log that it left, if the medium has one.
+    pub(crate) records: Option<u64>,
 }
 
 /// How a state is reached: an execution and the crashes in it and in the recoveries after it.
@@ -48,11 +53,10 @@ impl fmt::Display for Path {
             }
         }
         for crash in &self.crashes {
-            let lines: Vec<String> = crash
-                .lines
-                .iter()
-                .map(|(line, version)| format!("{line}@{version}"))
-                .collect();
+            let lines = crash.lines.iter();
+            let lines = lines.map(|(line, version)| format!("{line}@{version}"));
+            let records = crash.records.map(|records| format!("{LOG}@{records}"));
+            let lines: Vec<String> = lines.chain(records).collect();
             let kind = if crash.kill { "kill" } else { "event" };
             write!(f, " {kind}={}:{}", crash.event, lines.join(","))?;
         }
@@ -118,20 +122,18 @@ impl FromStr for Path {
 
 fn crash_point(kill: bool, value: &str) -> Result<CrashPoint, String> {
     let (event, lines) = pair(value, ':')?;
-    let one = |text: &str| -> Result<(u64, u32), String> {
-        let (line, version) = pair(text, '@')?;
-        Ok((number(line)?, number(version)?))
-    };
-    let lines = lines
-        .split(',')
-        .filter(|text| !text.is_empty())
-        .map(one)
-        .collect::<Result<_, _>>()?;
-    Ok(CrashPoint {
+    let mut point = CrashPoint {
         event: number(event)?,
         kill,
-        lines,
-    })
+        ..CrashPoint::default()
+    };
+    for text in lines.split(',').filter(|text| !text.is_empty()) {
+        match pair(text, '@')? {
+            (LOG, records) => point.records = Some(number(records)?),
+            (line, version) => point.lines.push((number(line)?, number(version)?)),
+        }
+    }
+    Ok(point)
 }
 
 fn pair(text: &str, by: char) -> Result<(&str, &str), String> {
@@ -156,6 +158,7 @@ mod tests {
             "seed=1 random=2",
             "seed=0 turns=120>2,300>1 event=5:",
             "seed=0 turns=",
+            "seed=0 event=5:log@3 event=2:log@0",
         ] {
             assert_eq!(text.parse::<Path>().unwrap().to_string(), text);
         }

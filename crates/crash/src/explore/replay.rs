@@ -8,7 +8,7 @@ use crate::explore::story::{Passed, Told};
 use crate::explore::walker::{CheckRun, CrashState, Walker};
 use crate::medium::state::Stage;
 use crate::memory::cells::Line;
-use crate::memory::event::Event;
+use crate::memory::event::{Event, NewImages};
 use crate::memory::image::Image;
 use crate::memory::persistence::Persistence;
 
@@ -66,11 +66,11 @@ impl<'w, 'a> Replay<'w, 'a> {
         let crashed = trace.get(..event).ok_or("the execution has fewer events")?;
         let start = self.walker.hash;
         let persistence = self.redo(crashed, depth);
+        let (memory, hash) = self.walker.scratch();
         let mut frame = match kill {
             true => Frame::kill(event),
-            false => Frame::new(&persistence, event, None),
+            false => Frame::new(&persistence, event, NewImages::All, memory, *hash),
         };
-        let (memory, hash) = self.walker.scratch();
         let reached = match goal {
             Goal::Point(point) => frame.go_to(point, memory, hash),
             Goal::Left(_, lines) => frame.go_to_contents(lines, memory, hash),

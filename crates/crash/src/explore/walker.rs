@@ -179,7 +179,7 @@ impl<'a> Walker<'a> {
                 self.state.notes[thread] = progress;
                 true
             }
-            Event::Commit { ticket, .. } => {
+            Event::Commit { ticket, .. } | Event::Durable { ticket, .. } => {
                 self.state.durable = Ticket(ticket);
                 true
             }

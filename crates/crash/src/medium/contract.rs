@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use firn_media::{
-    Domain, Hardware, MediumError, Memory, Offers, Probe, Runtime, Space, Step, Ticket,
+    Domain, Hardware, Level, MediumError, Memory, Offers, Probe, Runtime, Space, Step, Ticket,
 };
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
@@ -14,6 +14,7 @@ use crate::medium::words::CrashWords;
 use crate::memory::buffer::Pending;
 use crate::memory::cells::lines_of;
 use crate::memory::event::Event;
+use crate::memory::log::Record;
 
 /// Simulated nanoseconds that a reading of the clock takes, so that time always moves.
 const LOOK_NS: u64 = 10;
@@ -151,6 +152,9 @@ impl Memory for Crash {
 
     fn fence(&self) {
         self.shared.point();
+        if self.shared.has_log() {
+            return self.append_noted();
+        }
         let mut state = self.shared.lock();
         self.shared.drain_current(&mut state);
         state.thread().counts.fences += 1;
@@ -162,6 +166,9 @@ impl Memory for Crash {
         self.shared.point();
         let mut state = self.shared.lock();
         state.thread().counts.commits += 1;
+        if self.shared.has_log() {
+            return Ticket(state.records);
+        }
         let (thread, ticket) = (state.current as u16, state.ticket + 1);
         self.shared
             .emit(&mut state, Event::Commit { thread, ticket });
@@ -174,6 +181,27 @@ impl Memory for Crash {
     fn durable(&self) -> Ticket {
         let state = self.shared.lock();
         Ticket(if state.dead { u64::MAX } else { state.ticket })
+    }
+
+    fn wait_durable(&self, ticket: Ticket) -> Result<(), MediumError> {
+        if self.shared.has_log() {
+            self.shared.point();
+            self.make_durable(ticket);
+        }
+        debug_assert!(self.durable() >= ticket, "{ticket:?} is not durable yet");
+        Ok(())
+    }
+
+    fn level(&self) -> Level {
+        self.shared.options.level
+    }
+
+    fn wait_at(&self, ticket: Ticket, level: Level) -> Result<(), MediumError> {
+        match level {
+            // The log may become durable at any time, or not: a crash leaves any prefix.
+            Level::Written | Level::Group(_) if self.shared.has_log() => Ok(()),
+            _ => self.wait_durable(ticket),
+        }
     }
 }
 
@@ -219,6 +247,7 @@ impl Space for Crash {
         if end > capacity {
             return Err(beyond(end));
         }
+        self.wait_for_place();
         let memory = &self.shared.memory;
         let frames = at.bytes() / FRAME_BYTES..end.div_ceil(FRAME_BYTES);
         let missing = frames
@@ -240,8 +269,9 @@ impl Space for Crash {
             });
         }
         self.shared.drain_current(&mut state);
-        self.shared.set_backing(&mut state, frames, true);
+        self.shared.set_backing(&mut state, frames.clone(), true);
         self.shared.set_length(&mut state, end.max(memory.len()));
+        self.append(&mut state, Record::Reserve { frames });
         Ok(())
     }
 
@@ -249,15 +279,19 @@ impl Space for Crash {
         self.shared.point();
         let end = at.bytes().saturating_add(len).min(self.len());
         let len = end.saturating_sub(at.bytes());
+        if len == 0 {
+            return Ok(());
+        }
+        self.wait_for_place();
         let mut state = self.shared.lock();
         self.shared.drain_current(&mut state);
-        self.shared
-            .zero_lines(&mut state, lines_of(at.bytes(), len));
-        self.shared.set_backing(
-            &mut state,
+        let (lines, frames) = (
+            lines_of(at.bytes(), len),
             at.bytes() / FRAME_BYTES..end / FRAME_BYTES,
-            false,
         );
+        self.shared.zero_lines(&mut state, lines.clone());
+        self.shared.set_backing(&mut state, frames.clone(), false);
+        self.append(&mut state, Record::Discard { lines, frames });
         Ok(())
     }
 
@@ -265,6 +299,7 @@ impl Space for Crash {
         self.shared.point();
         let old = self.len();
         if len < old {
+            self.wait_for_place();
             let mut state = self.shared.lock();
             self.shared.drain_current(&mut state);
             self.shared.zero_lines(&mut state, lines_of(len, old - len));
@@ -274,12 +309,19 @@ impl Space for Crash {
                 len / FRAME_BYTES..old.div_ceil(FRAME_BYTES),
                 false,
             );
+            self.append(&mut state, Record::Truncate { len });
         }
         Ok(())
     }
 
     fn sync(&self) -> Result<(), MediumError> {
         self.shared.point();
+        if self.shared.has_log() {
+            self.append_noted();
+            let newest = Ticket(self.shared.lock().records);
+            self.make_durable(newest);
+            return Ok(());
+        }
         let mut state = self.shared.lock();
         self.shared.drain_current(&mut state);
         let thread = state.current as u16;

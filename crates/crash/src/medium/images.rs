@@ -1,14 +1,20 @@
 //! Every image that a crash now could leave.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use firn_media::Domain;
 use firn_units::VirtAddr;
 
 use crate::medium::crash::Crash;
 use crate::memory::cells::{Line, PAGE_LINES};
 use crate::memory::image::Image;
+use crate::memory::persistence::Persistence;
 
 /// The legal images of one moment, each once. See [`Crash::images`].
 pub struct Images {
+    /// Those of a log, if the medium has one.
+    of_log: Option<std::vec::IntoIter<Image>>,
     base: Image,
     dirty: Vec<(u64, Vec<Line>)>,
     digits: Option<Vec<usize>>,
@@ -18,6 +24,9 @@ impl Iterator for Images {
     type Item = Image;
 
     fn next(&mut self) -> Option<Image> {
+        if let Some(of_log) = &mut self.of_log {
+            return of_log.next();
+        }
         let digits = self.digits.as_mut()?;
         let mut image = self.base.clone();
         for ((line, contents), digit) in self.dirty.iter().zip(digits.iter()) {
@@ -38,6 +47,9 @@ impl Iterator for Images {
 impl Crash {
     /// Number of distinct images that a power failure could leave now.
     pub fn image_count(&self) -> u128 {
+        if let Some(of_log) = self.of_log() {
+            return of_log.len() as u128;
+        }
         self.dirty_lines()
             .iter()
             .map(|(_, contents)| contents.len() as u128)
@@ -48,6 +60,7 @@ impl Crash {
     pub fn images(&self) -> Images {
         let dirty = self.dirty_lines();
         Images {
+            of_log: self.of_log().map(Vec::into_iter),
             base: self.power_base(),
             digits: Some(vec![0; dirty.len()]),
             dirty,
@@ -59,6 +72,9 @@ impl Crash {
     /// Under [`Domain::Process`] pages are drawn first: old, new or a mixture of lines.
     pub fn random_image(&self, seed: u64) -> Image {
         let mut random = fastrand::Rng::with_seed(seed);
+        if let Some(mut of_log) = self.of_log() {
+            return of_log.swap_remove(random.usize(..of_log.len()));
+        }
         let mut image = self.power_base();
         let by_page = self.shared.options.domain == Domain::Process;
         let mut page = None;
@@ -112,7 +128,38 @@ impl Crash {
         state
             .persistence
             .as_ref()
-            .is_some_and(|persistence| persistence.lines().contains_key(&line))
+            .is_some_and(|persistence| persistence.may_lose(line))
+    }
+
+    /// The images of a log, each once, with those of the fewest records first.
+    fn of_log(&self) -> Option<Vec<Image>> {
+        if !self.shared.has_log() {
+            return None;
+        }
+        let mut image = self.power_base();
+        let memory = &self.shared.memory;
+        let state = self.shared.lock();
+        let log = state.persistence.as_ref().and_then(Persistence::log);
+        let Some(log) = log else {
+            return Some(vec![image]);
+        };
+        let (mut images, mut known) = (Vec::with_capacity(log.prefixes()), BTreeSet::new());
+        for difference in log.differences(memory) {
+            image.patches.extend(difference.lines);
+            image.len = difference.len.unwrap_or(image.len);
+            let mut holes: BTreeSet<u64> = image.holes.iter().copied().collect();
+            for (frame, backed) in difference.frames {
+                match backed {
+                    true => _ = holes.remove(&frame),
+                    false => _ = holes.insert(frame),
+                }
+            }
+            image.holes = Arc::new(holes.into_iter().collect());
+            if known.insert((image.hash(), Arc::clone(&image.holes))) {
+                images.push(image.clone());
+            }
+        }
+        Some(images)
     }
 
     fn look_at_everything(&self) {

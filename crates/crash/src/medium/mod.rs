@@ -5,6 +5,7 @@ pub(crate) mod counts;
 pub(crate) mod crash;
 pub(crate) mod hardware;
 pub(crate) mod images;
+pub(crate) mod log;
 pub(crate) mod options;
 pub(crate) mod place;
 mod recorded;

@@ -2,7 +2,7 @@
 
 use firn_hardware::lookup::Sizes;
 use firn_hardware::relocate::Unit;
-use firn_media::{Domain, Step};
+use firn_media::{Domain, Level, Step};
 
 /// Default size of the window of addresses that a medium may grow to.
 const DEFAULT_CAPACITY: u64 = 256 << 20;
@@ -12,6 +12,9 @@ const DEFAULT_CAPACITY: u64 = 256 << 20;
 pub struct CrashOptions {
     /// What survives a crash.
     pub domain: Domain,
+    /// How far transactions wait for the log under [`Domain::Logged`]. Only [`Level::Sync`] waits for the disk; at the
+    /// others a crash may take what has returned.
+    pub level: Level,
     /// Bytes up to which the medium may grow; a power of two. Only pages that are touched cost memory.
     pub capacity: u64,
     /// Seed of everything random: [`firn_media::Runtime::random_u64`], and any schedule without a seed of its own.
@@ -35,6 +38,7 @@ impl Default for CrashOptions {
     fn default() -> Self {
         Self {
             domain: Domain::Adr,
+            level: Level::Sync,
             capacity: DEFAULT_CAPACITY,
             seed: 0,
             space_limit: u64::MAX,

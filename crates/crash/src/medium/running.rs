@@ -119,6 +119,7 @@ impl Crash {
             thread.finished = true;
         }
         state.dead = was_dead;
+        state.appending = false;
         self.shared.enter(&mut state, 0);
     }
 }

@@ -8,6 +8,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use firn_media::Domain;
 use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
 
 use crate::medium::options::CrashOptions;
@@ -50,10 +51,6 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(len: u64, options: CrashOptions) -> Self {
-        assert!(
-            options.domain != firn_media::Domain::Logged,
-            "the crash medium has no log: choose adr, eadr or process"
-        );
         assert!(
             options.capacity.is_power_of_two(),
             "the capacity is a power of two"
@@ -98,6 +95,12 @@ impl Shared {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether what survives is a prefix of a log.
+    #[inline(always)]
+    pub(crate) fn has_log(&self) -> bool {
+        self.options.domain == Domain::Logged
     }
 
     /// Whether a simulated thread runs, so that stores are buffered and threads are switched.
@@ -269,6 +272,9 @@ impl Shared {
                 );
             }
             Pending::WriteBack { line } => {
+                if self.has_log() && !state.dead {
+                    state.threads[thread].noted.push(line);
+                }
                 self.emit(
                     state,
                     Event::WriteBack {

@@ -19,6 +19,8 @@ pub(crate) struct ThreadState {
     pub(crate) buffer: StoreBuffer,
     pub(crate) counts: Counts,
     pub(crate) note: u64,
+    /// Lines that it has written back since its last fence, if the medium has a log.
+    pub(crate) noted: Vec<u64>,
     /// Waits until another thread has done something.
     pub(crate) paused: bool,
     /// Waits until another thread wakes it, or its time has come.
@@ -119,7 +121,12 @@ pub(crate) struct State {
     /// Lines that were marked, and not written back under a fence since.
     pub(crate) marked: MarkedLines,
     pub(crate) lookups: Lookups,
+    /// Newest durable commit.
     pub(crate) ticket: u64,
+    /// Records of the log, if the medium has one.
+    pub(crate) records: u64,
+    /// Whether a thread reads lines for a record; no other record gets a place meanwhile.
+    pub(crate) appending: bool,
     pub(crate) clock_ns: u64,
     pub(crate) random: fastrand::Rng,
     pub(crate) scheduler: Scheduler,
@@ -151,6 +158,8 @@ impl State {
             marked: MarkedLines::default(),
             lookups: Lookups::default(),
             ticket: 0,
+            records: 0,
+            appending: false,
             clock_ns: START_NS,
             random: fastrand::Rng::with_seed(seed),
             scheduler: Scheduler::sequential(),
@@ -177,12 +186,15 @@ impl State {
         self.threads.truncate(1);
         self.threads[0].counts = Counts::default();
         self.threads[0].note = 0;
+        self.threads[0].noted.clear();
         self.recovery_end = None;
         self.stage = Stage::Whole;
         self.recovered = None;
         self.marked = MarkedLines::default();
         self.lookups = Lookups::default();
         self.ticket = 0;
+        self.records = 0;
+        self.appending = false;
         self.clock_ns = START_NS;
         self.random = fastrand::Rng::with_seed(seed);
         self.next = None;

@@ -1,8 +1,10 @@
 //! Events at the level of the cache: what a crash can fall between.
 
+use firn_media::Domain;
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 
 use crate::memory::cells::{Line, is_mark, line_at, line_of};
+use crate::memory::log::Record;
 use crate::memory::pages::Memory;
 
 /// Something that happened to memory or to its durability, in the order in which it reached the caches. A store still
@@ -69,6 +71,20 @@ pub enum Event {
         /// Bytes after.
         new: u64,
     },
+    /// A record got its place in the log, and with it its content ([`firn_media::Domain::Logged`]).
+    Append {
+        /// Simulated thread.
+        thread: u16,
+        /// What it says.
+        record: Box<Record>,
+    },
+    /// A thread has waited until the log is durable so far ([`firn_media::Domain::Logged`]).
+    Durable {
+        /// Simulated thread.
+        thread: u16,
+        /// Number of the newest record that is.
+        ticket: u64,
+    },
     /// The device gave blocks to a frame or took them.
     Backing {
         /// Simulated thread.
@@ -120,6 +136,8 @@ impl Event {
             | Event::Note { thread, .. }
             | Event::Sync { thread }
             | Event::Length { thread, .. }
+            | Event::Append { thread, .. }
+            | Event::Durable { thread, .. }
             | Event::Backing { thread, .. } => thread,
         }
     }
@@ -187,6 +205,36 @@ impl Event {
                 8 << 60 | u64::from(thread),
                 (frame * FRAME_BYTES) | u64::from(backed),
             ],
+            Event::Append { thread, ref record } => [9 << 60 | u64::from(thread), record.digest()],
+            Event::Durable { thread, ticket } => [10 << 60 | u64::from(thread), ticket],
+        }
+    }
+}
+
+/// Images that an event makes possible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NewImages {
+    /// None.
+    No,
+    /// Those with this line at its newest content.
+    Line(u64),
+    /// The one with every record of the log.
+    WholeLog,
+    /// Every image, because the device has changed or an oracle expects something else from now on.
+    All,
+}
+
+impl NewImages {
+    /// The images that the event at `index` makes possible in `domain`.
+    pub(crate) fn of(trace: &[Event], index: usize, domain: Domain) -> Self {
+        let event = &trace[index];
+        match event {
+            Event::Note { .. } | Event::Commit { .. } | Event::Durable { .. } => Self::All,
+            Event::Append { .. } => Self::WholeLog,
+            // What no record has captured yet is in no image.
+            _ if domain == Domain::Logged => Self::No,
+            _ if changes_device(trace, index) => Self::All,
+            _ => event.changes().map_or(Self::No, Self::Line),
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod event;
 pub(crate) mod footprint;
 pub(crate) mod history;
 pub(crate) mod image;
+pub(crate) mod log;
 pub(crate) mod lookup;
 pub(crate) mod marked;
 pub(crate) mod pages;

@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use crate::memory::cells::{LINE_WORDS, Line, index_of, line_of, mark_of};
 use crate::memory::event::Event;
 use crate::memory::history::{LineHistory, Version};
+use crate::memory::log::Log;
 use crate::memory::pages::Memory;
 
 /// Hash of a line at its place. The hash of a line of zeros is zero, so untouched memory adds nothing.
@@ -32,6 +33,8 @@ pub(crate) struct Persistence {
     lines: FxHashMap<u64, LineHistory>,
     issued: Vec<Vec<(u64, u64)>>,
     step: u64,
+    /// In place of all that in [`Domain::Logged`].
+    log: Log,
 }
 
 impl Persistence {
@@ -42,6 +45,7 @@ impl Persistence {
             lines: FxHashMap::default(),
             issued: Vec::new(),
             step: 0,
+            log: Log::default(),
         }
     }
 
@@ -58,9 +62,22 @@ impl Persistence {
         &self.lines
     }
 
+    /// The log, if the domain has one.
+    pub(crate) fn log(&self) -> Option<&Log> {
+        (self.domain == Domain::Logged).then_some(&self.log)
+    }
+
+    /// Whether a line's content in memory may be lost.
+    pub(crate) fn may_lose(&self, line: u64) -> bool {
+        self.lines.contains_key(&line) || self.log.may_lose(line)
+    }
+
     /// Records an event that has *not* been applied to `memory` yet.
     #[inline]
     pub(crate) fn apply(&mut self, event: &Event, memory: &Memory) {
+        if self.domain == Domain::Logged {
+            return self.log.take_in(event, memory);
+        }
         match *event {
             Event::Store { word, old, new, .. } => {
                 let line = line_of(word);
@@ -83,7 +100,11 @@ impl Persistence {
                     self.lines.retain(|&line, _| line < end);
                 }
             }
-            Event::Commit { .. } | Event::Note { .. } | Event::Backing { .. } => {}
+            Event::Commit { .. }
+            | Event::Note { .. }
+            | Event::Backing { .. }
+            | Event::Append { .. }
+            | Event::Durable { .. } => {}
         }
     }
 

@@ -4,6 +4,7 @@ mod completion;
 mod explorer;
 mod lazy;
 mod litmus;
+mod logged;
 mod lookup;
 mod persistency;
 mod protocols;

@@ -2,7 +2,7 @@
 
 use crate::explore::frame::Frame;
 use crate::explore::walker::Walker;
-use crate::memory::event::{Event, changes_device};
+use crate::memory::event::{Event, NewImages};
 use crate::memory::persistence::Persistence;
 
 /// Which images are tried, and at which moments.
@@ -75,12 +75,13 @@ fn totals(walker: &mut Walker<'_>, trace: &[Event]) -> Vec<u128> {
     let mut totals = Vec::with_capacity(trace.len());
     for (index, event) in trace.iter().enumerate() {
         walker.step(event, &mut persistence);
-        let fixed = event.changes();
-        let declared = matches!(event, Event::Note { .. } | Event::Commit { .. });
-        if fixed.is_some() || declared || changes_device(trace, index) {
+        let new = NewImages::of(trace, index, walker.domain());
+        if new != NewImages::No {
+            let (memory, hash) = walker.scratch();
+            let hash = *hash;
             totals.push(match walker.is_kill() {
                 true => 1,
-                false => Frame::new(&persistence, 0, fixed).total(),
+                false => Frame::new(&persistence, 0, new, memory, hash).total(),
             });
         }
     }

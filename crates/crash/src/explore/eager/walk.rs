@@ -10,7 +10,7 @@ use crate::explore::engine::Engine;
 use crate::explore::frame::Frame;
 use crate::explore::walker::{CheckRun, Walker};
 use crate::medium::state::Stage;
-use crate::memory::event::{Event, changes_device};
+use crate::memory::event::{Event, NewImages, changes_device};
 use crate::memory::pages::Memory;
 use crate::memory::persistence::Persistence;
 use crate::schedule::policy::Schedule;
@@ -57,7 +57,7 @@ impl<'w, 'a> Eager<'w, 'a> {
         let mut result = Walk::Continue(());
         if let Plan::All { .. } = plan {
             let before = Persistence::hashing(self.walker.domain());
-            result = self.moment(&before, 0, None, plan);
+            result = self.moment(&before, 0, NewImages::All, plan);
         }
         if result.is_continue() {
             let _ = self.pass(trace, 0, plan);
@@ -73,18 +73,21 @@ impl<'w, 'a> Eager<'w, 'a> {
         for (index, event) in trace.iter().enumerate() {
             self.walker.step(event, &mut persistence);
             done = index + 1;
-            let mut all_new = changes_device(trace, index);
             if depth == 0 {
-                all_new |= self.walker.acknowledge(event);
+                self.walker.acknowledge(event);
             }
-            let fixed = event.changes();
+            let new = match NewImages::of(trace, index, self.walker.domain()) {
+                // In a recovery nothing more is expected of it.
+                NewImages::All if depth > 0 && !changes_device(trace, index) => NewImages::No,
+                new => new,
+            };
             let wanted = match plan {
-                Plan::All { .. } => all_new || fixed.is_some(),
+                Plan::All { .. } => new != NewImages::No,
                 Plan::At { events, .. } => events.binary_search(&done).is_ok(),
             };
             if wanted {
                 self.walker.report.events += 1;
-                result = self.moment(&persistence, done, fixed.filter(|_| !all_new), plan);
+                result = self.moment(&persistence, done, new, plan);
             }
             if result.is_break()
                 || matches!(plan, Plan::At { events, .. } if events.last() <= Some(&done))
@@ -100,13 +103,18 @@ impl<'w, 'a> Eager<'w, 'a> {
         &mut self,
         persistence: &Persistence,
         event: usize,
-        fixed: Option<u64>,
+        new: NewImages,
         plan: &Plan,
     ) -> Walk {
-        let fixed = fixed.filter(|_| matches!(plan, Plan::All { .. }));
-        let frame = match self.walker.is_kill() {
+        let new = match plan {
+            Plan::All { .. } => new,
+            Plan::At { .. } => NewImages::All,
+        };
+        let is_kill = self.walker.is_kill();
+        let (memory, hash) = self.walker.scratch();
+        let frame = match is_kill {
             true => Frame::kill(event),
-            false => Frame::new(persistence, event, fixed),
+            false => Frame::new(persistence, event, new, memory, *hash),
         };
         self.frames.push(frame);
         let result = match plan {
@@ -139,10 +147,11 @@ impl<'w, 'a> Eager<'w, 'a> {
                     self.visit()?;
                 }
             }
-            self.lay(Frame::restore);
+            self.lay(Frame::newest);
             self.visit()?;
             return self.drawn_images(limit as u32);
         }
+        self.lay(Frame::begin);
         loop {
             self.visit()?;
             if !self.lay(Frame::advance) {

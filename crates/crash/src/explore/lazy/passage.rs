@@ -206,7 +206,8 @@ impl Lazy<'_, '_> {
             (Domain::Process, Failure::Kill) => Durability::AtOnce,
             (Domain::Process, Failure::Power) => Durability::BySync,
             (Domain::Eadr, _) => Durability::Stores,
-            (Domain::Adr | Domain::Logged, _) => Durability::ByFence,
+            (Domain::Adr, _) => Durability::ByFence,
+            (Domain::Logged, _) => unreachable!("the prefixes of a log are tried one by one"),
         }
     }
 
@@ -293,6 +294,9 @@ impl Lazy<'_, '_> {
             Event::Backing { .. } => {
                 event.redo(&self.walker.crash.shared.memory);
                 return None;
+            }
+            Event::Append { .. } | Event::Durable { .. } => {
+                unreachable!("only a medium with a log has records")
             }
             Event::Commit { .. } | Event::Note { .. } => {
                 return (depth == 0 && self.walker.acknowledge(event)).then_some(New::All);

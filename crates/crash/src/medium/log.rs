@@ -1,0 +1,92 @@
+//! The log of a medium in [`firn_media::Domain::Logged`]: how records get their place.
+//!
+//! A fence appends the lines that its thread has written back, as one record. They are read word by word, as a processor
+//! reads them, while other threads go on: a record may hold a later store to a line and lack an earlier one to another
+//! of its words. Between the first word and the record's place no other record gets one, so a later record never holds
+//! an older word.
+
+use firn_media::{Probe, Step, Ticket};
+
+use crate::medium::crash::Crash;
+use crate::medium::state::State;
+use crate::memory::cells::{LINE_WORDS, Line, index_of, mark_of};
+use crate::memory::event::Event;
+use crate::memory::log::Record;
+
+/// A step of this medium that a test can leave out: rule L1 of the log.
+pub static RECORD_READS_IN_PLACE: Step = Step {
+    name: "record-reads-in-place",
+    rule: "L1",
+    what: "lines are read for a record before the record has its place",
+};
+
+impl Crash {
+    /// Appends the lines that the current thread has written back since its last fence.
+    pub(crate) fn append_noted(&self) {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        shared.drain_current(&mut state);
+        state.thread().counts.fences += 1;
+        let mut lines = core::mem::take(&mut state.thread().noted);
+        drop(state);
+        if lines.is_empty() || shared.is_dead() {
+            return;
+        }
+        lines.sort_unstable();
+        lines.dedup();
+        if !self.leaves_out(&RECORD_READS_IN_PLACE) {
+            self.wait_for_place();
+            shared.lock().appending = true;
+        }
+        let read = |line| (line, self.read_for_record(line));
+        let lines: Box<[(u64, Line)]> = lines.into_iter().map(read).collect();
+        let mut state = shared.lock();
+        state.appending = false;
+        self.append(&mut state, Record::Lines(lines));
+    }
+
+    /// A line as the caches hold it, read word by word.
+    fn read_for_record(&self, line: u64) -> Line {
+        let mut content = Line::default();
+        let words = line * LINE_WORDS..(line + 1) * LINE_WORDS;
+        for word in words.chain([mark_of(line)]) {
+            // Between two words other threads may store to the line.
+            self.shared.point();
+            content[index_of(word)] = self.shared.visible(word);
+        }
+        content
+    }
+
+    /// Waits while another thread reads lines for its record.
+    pub(crate) fn wait_for_place(&self) {
+        let mut attempt = 0;
+        while self.shared.lock().appending && !self.shared.is_dead() {
+            self.pause_thread(attempt);
+            attempt += 1;
+        }
+    }
+
+    /// Gives a record its place behind all others, if the medium has a log.
+    pub(crate) fn append(&self, state: &mut State, record: Record) {
+        if !self.shared.has_log() || state.dead {
+            return;
+        }
+        let (thread, record) = (state.current as u16, Box::new(record));
+        self.shared.emit(state, Event::Append { thread, record });
+        state.records += u64::from(!state.dead);
+    }
+
+    /// Waits until the log is durable up to a record.
+    pub(crate) fn make_durable(&self, ticket: Ticket) {
+        let mut state = self.shared.lock();
+        let (thread, Ticket(ticket)) = (state.current as u16, ticket);
+        if state.dead || ticket <= state.ticket {
+            return;
+        }
+        self.shared
+            .emit(&mut state, Event::Durable { thread, ticket });
+        if !state.dead {
+            state.ticket = ticket;
+        }
+    }
+}
