@@ -44,7 +44,7 @@ A failure is shortened and saved to a file, the command that replays it is print
 
 Examples:
   firn crash
-  firn crash --exhaustive 2 --structure avl --domain adr,eadr,process
+  firn crash --exhaustive 2 --structure avl --domain adr,eadr,process,logged
   firn crash --injections 10000 --structure map --scheme sfccd --threads 4 --seed 7
   firn crash --settings ffccd-7.1 --injections 1000
   firn crash --settings ffccd-7.1 --injections 1000000 --minutes 480 --log injections.log
@@ -87,7 +87,8 @@ pub struct Crash {
     /// Relocation schemes [default: all that keep committed data]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub scheme: Vec<String>,
-    /// What survives a crash: adr, eadr, process
+    /// What survives a crash: adr, eadr, process, logged (a prefix of a log, with all transactions that have
+    /// returned), logged-written (a prefix of a log; transactions do not wait for it)
     #[arg(
         long,
         value_name = "NAME",

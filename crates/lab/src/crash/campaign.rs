@@ -111,6 +111,19 @@ impl Campaign {
         check_depth(self.depth)?;
         for setting in &self.settings {
             check_threads(setting.threads)?;
+            if setting.domain == Domain::Logged
+                && (setting.scheme.relocates() || setting.scheme.checks_lookup())
+            {
+                return Err(CrashError::Unknown {
+                    what: "scheme for a medium with a log",
+                    name: setting.scheme.name.to_owned(),
+                    known: stock_schemes()
+                        .iter()
+                        .map(|known| known.name)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                });
+            }
             if let (Mode::Exhaustive(_), 2..) = (self.mode, setting.threads) {
                 let one = "1 (more need --injections)".to_owned();
                 let what = "the number of threads of a sequence";

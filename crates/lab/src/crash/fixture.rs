@@ -10,7 +10,7 @@ use firn_format::geometry::MIN_POOL_BYTES;
 use firn_heap::collector::scheme::Scheme;
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, Pool, PoolKind, PoolOptions, Reading};
-use firn_media::Step;
+use firn_media::{Domain, Level, Step};
 use firn_workloads::under_test::{Content, Found, Key, UnderTest};
 
 use super::error::CrashError;
@@ -58,6 +58,7 @@ impl Fixture {
             capacity: MIN_POOL_BYTES.next_power_of_two(),
             relocate: scheme.relocates().then_some(RelocateUnit::Functional),
             lookup: scheme.checks_lookup().then(LookupSizes::default),
+            level: setting.level,
             ..CrashOptions::with_domain(setting.domain)
         };
         let options = pool_options(setting.pool, setting.threads);
@@ -83,6 +84,12 @@ impl Fixture {
             seed,
             ..self.medium.clone()
         }
+    }
+
+    /// Whether a transaction that has returned survives. Where it does not wait for its place in the log, only a prefix of
+    /// the transactions does.
+    pub(crate) fn waits(&self) -> bool {
+        self.medium.domain != Domain::Logged || self.medium.level == Level::Sync
     }
 
     pub(crate) fn pool_options(&self) -> PoolOptions {

@@ -42,4 +42,4 @@ pub use log::{Log, read_logs};
 pub use named::{domain, exploration, plant, scheme, stock_schemes};
 pub use replay::replay;
 pub use report::{CrashReport, Finding, Program, Row};
-pub use setting::{Setting, pool, settings};
+pub use setting::{Setting, Survival, pool, settings};

@@ -3,9 +3,10 @@
 use firn_crash::Exploration;
 use firn_heap::collector::scheme::{SCHEMES, Scheme};
 use firn_heap::steps;
-use firn_media::{Domain, Step};
+use firn_media::{Domain, Level, Step};
 
 use super::error::CrashError;
+use super::setting::Survival;
 
 /// The schemes that keep committed data on existing hardware. Recovery with hardware that remembers looks at each line
 /// of each copy, and has fifty times the images; the caller has to ask for it.
@@ -27,17 +28,36 @@ pub fn scheme(name: &str) -> Result<&'static Scheme, CrashError> {
     })
 }
 
-/// The domain of this name.
+/// What survives a crash, by its names.
+const SURVIVALS: [(&str, Domain, Level); 5] = [
+    ("adr", Domain::Adr, Level::Sync),
+    ("eadr", Domain::Eadr, Level::Sync),
+    ("process", Domain::Process, Level::Sync),
+    ("logged", Domain::Logged, Level::Sync),
+    ("logged-written", Domain::Logged, Level::Written),
+];
+
+/// The name of a domain and a level. The crash medium waits for a log at one level only, so the others have one name.
+pub(super) fn survival_name(survival: Survival) -> &'static str {
+    let Survival { domain, level } = survival;
+    let waits = |level| domain != Domain::Logged || level == Level::Sync;
+    let mut known = SURVIVALS.iter();
+    let found = known.find(|known| known.1 == domain && waits(known.2) == waits(level));
+    found.map_or(domain.name(), |known| known.0)
+}
+
+/// What survives a crash, by its name: `adr`, `eadr`, `process`; `logged` where transactions wait for the log, and
+/// `logged-written` where they do not.
 ///
 /// Errors: there is none.
-pub fn domain(name: &str) -> Result<Domain, CrashError> {
-    let domains = [Domain::Adr, Domain::Eadr, Domain::Process];
-    let found = domains.into_iter().find(|domain| domain.name() == name);
-    found.ok_or_else(|| CrashError::Unknown {
+pub fn domain(name: &str) -> Result<Survival, CrashError> {
+    let found = SURVIVALS.iter().find(|known| known.0 == name);
+    let (_, domain, level) = *found.ok_or_else(|| CrashError::Unknown {
         what: "domain",
         name: name.to_owned(),
-        known: domains.map(Domain::name).join(", "),
-    })
+        known: SURVIVALS.map(|known| known.0).join(", "),
+    })?;
+    Ok(Survival { domain, level })
 }
 
 /// How images are tried, by its name: `lazy`, `each-word` or `eager`.

@@ -208,11 +208,14 @@ impl History {
         words.join(", ")
     }
 
-    /// The possible outcomes: all operations that were begun, and all but the last if that has not returned.
-    pub(super) fn outcomes(&self) -> impl Iterator<Item = &[Op]> {
-        let all = self.begun.len();
-        let least = all - usize::from(!self.returned && all > 0);
-        (least..=all).map(|ops| &self.begun[..ops])
+    /// Operations that have returned.
+    pub(super) fn returned(&self) -> usize {
+        self.begun.len() - usize::from(!self.returned && !self.begun.is_empty())
+    }
+
+    /// The possible outcomes: all operations that were begun, and any fewer that are not fewer than `least`.
+    pub(super) fn outcomes(&self, least: usize) -> impl Iterator<Item = &[Op]> {
+        (least..=self.begun.len()).map(|ops| &self.begun[..ops])
     }
 }
 

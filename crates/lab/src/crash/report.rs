@@ -187,7 +187,7 @@ impl Row {
         Self {
             structure: setting.structure.name(),
             scheme: setting.scheme.name,
-            domain: setting.domain.name(),
+            domain: setting.survival_name(),
             pool: pool_name(setting.pool),
             threads: setting.threads,
             executions: 0,
@@ -277,7 +277,7 @@ impl CrashReport {
             self.findings.push(Finding {
                 structure: setting.structure.name().to_owned(),
                 scheme: setting.scheme.name.to_owned(),
-                domain: setting.domain.name().to_owned(),
+                domain: setting.survival_name().to_owned(),
                 pool: pool_name(setting.pool).to_owned(),
                 threads: setting.threads,
                 depth: self.depth,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use firn_crash::{Crash, CrashState, Exploration, ExploreOptions, Explorer, Schedule};
 use firn_heap::Pool;
-use firn_media::Step;
+use firn_media::{Memory, Step, Ticket};
 use firn_workloads::under_test::{Content, Key};
 
 use super::fixture::Fixture;
@@ -35,8 +35,10 @@ pub(super) struct Sequences<'a> {
     now: RefCell<Vec<Op>>,
     /// The live objects after the program's operations of a sequence, counted once.
     living: RefCell<HashMap<Vec<Op>, Living>>,
-    /// By note.
-    legal: RefCell<HashMap<u64, Rc<Legal>>>,
+    /// The newest place in the log when each operation of the current sequence had returned.
+    tickets: RefCell<Vec<Ticket>>,
+    /// By note, and by the operations that survive for certain.
+    legal: RefCell<HashMap<(u64, usize), Rc<Legal>>>,
 }
 
 /// The states that a crash may leave.
@@ -62,6 +64,7 @@ impl<'a> Sequences<'a> {
             exploration: Exploration::Lazy,
             now: RefCell::default(),
             living: RefCell::default(),
+            tickets: RefCell::default(),
             legal: RefCell::default(),
         }
     }
@@ -86,7 +89,14 @@ impl<'a> Sequences<'a> {
             options,
             &self.fixture.image,
             |crash| {
-                if let Err(what) = run(self.fixture, crash, &self.now.borrow()) {
+                let mut tickets = self.tickets.borrow_mut();
+                tickets.clear();
+                let returned = || {
+                    if !self.fixture.waits() {
+                        tickets.push(crash.commit());
+                    }
+                };
+                if let Err(what) = run_telling(self.fixture, crash, &self.now.borrow(), returned) {
                     // A workload reports failures by panicking.
                     panic!("{what}");
                 }
@@ -124,7 +134,7 @@ impl<'a> Sequences<'a> {
     }
 
     fn verify(&self, crash: Crash, state: &CrashState) -> Result<(), String> {
-        let legal = self.legal(state.note(0))?;
+        let legal = self.legal(state)?;
         let mut survivor = Survivor::open(self.fixture, crash)?;
         if !survivor.goes_on(legal.digest) {
             return Ok(());
@@ -149,13 +159,30 @@ impl<'a> Sequences<'a> {
         }
     }
 
-    /// The states that a crash may leave of the history in a note.
-    fn legal(&self, note: u64) -> Result<Rc<Legal>, String> {
-        if let Some(known) = self.legal.borrow().get(&note) {
+    /// Operations that survive for certain: those that have returned, or, where they do not wait for the log, those whose
+    /// place in it is durable.
+    fn certain(&self, state: &CrashState, history: &History) -> usize {
+        match self.fixture.waits() {
+            true => history.returned(),
+            false => {
+                let tickets = self.tickets.borrow();
+                let tickets = tickets.iter().take(history.begun.len());
+                tickets
+                    .take_while(|&&ticket| ticket <= state.durable)
+                    .count()
+            }
+        }
+    }
+
+    /// The states that a crash may leave at this moment.
+    fn legal(&self, state: &CrashState) -> Result<Rc<Legal>, String> {
+        let note = state.note(0);
+        let history = History::of_note(note);
+        let certain = self.certain(state, &history);
+        if let Some(known) = self.legal.borrow().get(&(note, certain)) {
             return Ok(Rc::clone(known));
         }
-        let history = History::of_note(note);
-        let outcomes = history.outcomes().map(|ops| {
+        let outcomes = history.outcomes(certain).map(|ops| {
             let content = content_after(self.fixture, ops);
             Ok((content, self.living_after(ops)?))
         });
@@ -164,7 +191,8 @@ impl<'a> Sequences<'a> {
         outcomes.hash(&mut digest);
         let digest = digest.finish();
         let legal = Rc::new(Legal { outcomes, digest });
-        self.legal.borrow_mut().insert(note, Rc::clone(&legal));
+        let key = (note, certain);
+        self.legal.borrow_mut().insert(key, Rc::clone(&legal));
         Ok(legal)
     }
 
@@ -185,6 +213,16 @@ impl<'a> Sequences<'a> {
 
 /// Runs a sequence and notes its progress.
 fn run(fixture: &Fixture, crash: &Crash, sequence: &[Op]) -> Result<(), String> {
+    run_telling(fixture, crash, sequence, || {})
+}
+
+/// Runs a sequence, notes its progress, and calls `returned` when an operation has returned.
+fn run_telling(
+    fixture: &Fixture,
+    crash: &Crash,
+    sequence: &[Op],
+    mut returned: impl FnMut(),
+) -> Result<(), String> {
     let failed = |e: firn_heap::Error| e.to_string();
     let pool = Pool::open(crash.clone(), &fixture.pool_options()).map_err(|e| e.to_string())?;
     let mut session = pool.session().map_err(failed)?;
@@ -210,6 +248,7 @@ fn run(fixture: &Fixture, crash: &Crash, sequence: &[Op]) -> Result<(), String> 
             }
             _ => op.run(fixture, &mut session, number).map_err(failed)?,
         }
+        returned();
         history.returned = true;
         crash.note(history.note());
     }

@@ -5,11 +5,28 @@ use core::str::FromStr;
 
 use firn_heap::PoolKind;
 use firn_heap::collector::scheme::{FFCCD, SFCCD, Scheme};
-use firn_media::Domain;
+use firn_media::{Domain, Level};
 use firn_workloads::under_test::Structure;
 
 use super::error::CrashError;
 use super::named;
+
+/// What survives a crash: a domain, and how far transactions wait on a medium with a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Survival {
+    /// The domain.
+    pub domain: Domain,
+    /// The level.
+    pub level: Level,
+}
+
+impl From<Domain> for Survival {
+    /// Transactions wait until they are durable.
+    fn from(domain: Domain) -> Self {
+        let level = Level::Sync;
+        Self { domain, level }
+    }
+}
 
 /// One combination that a campaign crashes.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +37,8 @@ pub struct Setting {
     pub scheme: &'static Scheme,
     /// What survives a crash.
     pub domain: Domain,
+    /// How far transactions wait, on a medium with a log.
+    pub level: Level,
     /// What decides which objects live.
     pub pool: PoolKind,
     /// Threads of the program; the collector works beside them.
@@ -31,21 +50,31 @@ impl Setting {
     pub fn every(
         structures: &[Structure],
         schemes: &[&'static Scheme],
-        domains: &[Domain],
+        domains: &[impl Into<Survival> + Copy],
     ) -> Vec<Self> {
         let mut all = Vec::new();
         for &structure in structures {
             for &scheme in schemes {
-                all.extend(domains.iter().map(|&domain| Self {
-                    structure,
-                    scheme,
-                    domain,
-                    pool: PoolKind::Traced,
-                    threads: 1,
+                all.extend(domains.iter().map(|&survival| {
+                    let Survival { domain, level } = survival.into();
+                    Self {
+                        structure,
+                        scheme,
+                        domain,
+                        level,
+                        pool: PoolKind::Traced,
+                        threads: 1,
+                    }
                 }));
             }
         }
         all
+    }
+
+    /// The name of domain and level.
+    pub(super) fn survival_name(&self) -> &'static str {
+        let (domain, level) = (self.domain, self.level);
+        named::survival_name(Survival { domain, level })
     }
 }
 
@@ -54,11 +83,11 @@ impl fmt::Display for Setting {
         let Self {
             structure,
             scheme,
-            domain,
             pool,
             threads,
+            ..
         } = self;
-        let (structure, scheme, domain) = (structure.name(), scheme.name, domain.name());
+        let (structure, scheme, domain) = (structure.name(), scheme.name, self.survival_name());
         let pool = pool_name(*pool);
         write!(f, "{structure}/{scheme}/{domain}/{pool}/{threads}")
     }
@@ -79,10 +108,12 @@ impl FromStr for Setting {
             .collect::<Vec<_>>()
             .try_into()
             .map_err(|_| unknown())?;
+        let Survival { domain, level } = named::domain(domain)?;
         Ok(Self {
             structure: Structure::named(structure)?,
             scheme: named::scheme(scheme)?,
-            domain: named::domain(domain)?,
+            domain,
+            level,
             pool: pool(kind)?,
             threads: threads.parse().map_err(|_| unknown())?,
         })
@@ -135,6 +166,7 @@ fn ffccd_7_1() -> Result<Vec<Setting>, CrashError> {
                 structure: Structure::named(name)?,
                 scheme,
                 domain: Domain::Adr,
+                level: Level::Sync,
                 pool: PoolKind::Traced,
                 threads,
             });

@@ -4,3 +4,4 @@ mod crash;
 mod damage;
 mod exhaustive;
 mod injections;
+mod logged;

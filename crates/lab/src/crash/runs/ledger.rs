@@ -1,5 +1,6 @@
 //! The changes of a run, and the contents that a crash may leave of them.
 
+use firn_media::Ticket;
 use firn_workloads::under_test::{Content, Key, Order};
 
 /// The changes in the order of the structure's lock.
@@ -7,6 +8,16 @@ use firn_workloads::under_test::{Content, Key, Order};
 pub(super) struct Ledger {
     /// A restarted attempt leaves a gap.
     entries: Vec<Option<Entry>>,
+    /// The newest place in the log when an operation had returned: thread, number, place.
+    places: Vec<(usize, u64, Ticket)>,
+}
+
+/// What is known of the operations of each thread at a moment, as numbers.
+pub(super) struct Progress {
+    /// The last one that has returned.
+    pub(super) returned: Vec<u64>,
+    /// The last one that survives for certain.
+    pub(super) certain: Vec<u64>,
 }
 
 /// An operation that changes something.
@@ -37,6 +48,19 @@ impl Change {
 impl Ledger {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
+        self.places.clear();
+    }
+
+    /// Records that an operation has returned, and the newest place in the log by then.
+    pub(super) fn returned(&mut self, thread: usize, number: u64, place: Ticket) {
+        self.places.push((thread, number, place));
+    }
+
+    /// The last operation of a thread whose place in the log is at most `durable`.
+    pub(super) fn last_durable(&self, thread: usize, durable: Ticket) -> u64 {
+        let of_thread = self.places.iter().filter(|(other, ..)| *other == thread);
+        let durable = of_thread.take_while(|(_, _, place)| *place <= durable);
+        durable.last().map_or(0, |(_, number, _)| *number)
     }
 
     /// Records an operation in place of its former attempt, if there was one. Returns its place.
@@ -57,25 +81,26 @@ impl Ledger {
         self.entries.iter().flatten().collect()
     }
 
-    /// The prefixes of the ledger, as numbers of changes, that leave the content found, have all acknowledged
-    /// operations, and of each thread at most one more.
+    /// The prefixes of the ledger, as numbers of changes, that leave the content found, have all operations that survive
+    /// for certain, and of each thread at most one that has not returned.
     ///
     /// Errors: there is none.
     pub(super) fn beginnings(
         &self,
         (order, mut content): (Order, Content),
-        acknowledged: &[u64],
+        progress: &Progress,
         found: &Content,
     ) -> Result<Vec<usize>, String> {
+        let Progress { returned, certain } = progress;
         let entries = self.done();
-        let is_in = |entry: &&Entry| entry.number <= acknowledged[entry.thread];
+        let is_in = |entry: &&Entry| entry.number <= certain[entry.thread];
         let least = entries.iter().rposition(is_in).map_or(0, |last| last + 1);
-        let beyond = |entry: &&Entry| entry.number > acknowledged[entry.thread] + 1;
+        let beyond = |entry: &&Entry| entry.number > returned[entry.thread] + 1;
         let most = entries.iter().position(beyond).unwrap_or(entries.len());
         for entry in entries.iter().take(least) {
             entry.change.apply(order, &mut content);
         }
-        let acknowledged_content = content.clone();
+        let certain_content = content.clone();
         let mut legal = Vec::new();
         for next in least..=most {
             if content == *found {
@@ -86,14 +111,14 @@ impl Ledger {
             }
         }
         match legal.is_empty() {
-            true => Err(difference(acknowledged, &acknowledged_content, found)),
+            true => Err(difference(certain, &certain_content, found)),
             false => Ok(legal),
         }
     }
 }
 
 /// Describes how contents differ: the first elements that are not as they were acknowledged.
-fn difference(acknowledged: &[u64], expected: &Content, found: &Content) -> String {
+fn difference(certain: &[u64], expected: &Content, found: &Content) -> String {
     let short = |of: Option<&(Key, Vec<u8>)>| match of {
         Some((key, value)) => format!("{key}: {value:?}"),
         None => "nothing".to_owned(),
@@ -102,7 +127,7 @@ fn difference(acknowledged: &[u64], expected: &Content, found: &Content) -> Stri
     let differing = (0..longest).find(|&n| expected.get(n) != found.get(n));
     let at = differing.unwrap_or(longest);
     format!(
-        "{acknowledged:?} operations of the threads were acknowledged, after which there are {} elements; \
+        "{certain:?} operations of the threads were acknowledged, after which there are {} elements; \
          found {}, of which number {at} is {} where {} is expected",
         expected.len(),
         found.len(),

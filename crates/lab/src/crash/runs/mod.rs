@@ -38,7 +38,7 @@ use super::setting::Setting;
 use super::ticker::Ticker;
 use collecting::Collecting;
 use coverage::Coverage;
-use ledger::Ledger;
+use ledger::{Ledger, Progress};
 use mutator::{Mutator, apply};
 use reference_run::ReferenceRun;
 
@@ -214,7 +214,11 @@ impl<'a> Runs<'a> {
         crash.run(jobs, Schedule::Inherited).finished()?;
         let mut session = pool.session().map_err(|e| e.to_string())?;
         let found = session.read(|view| self.fixture.read(view))?;
-        let checked = self.beginnings(&lock(&known.ledger), &crash.notes()[1..], &found);
+        let progress = Progress {
+            returned: crash.notes()[1..].to_vec(),
+            certain: crash.notes()[1..].to_vec(),
+        };
+        let checked = self.beginnings(&lock(&known.ledger), &progress, &found);
         pool.abandon();
         drop(session);
         checked.map_err(|e| format!("without a crash: {e}"))?;
@@ -237,11 +241,24 @@ impl<'a> Runs<'a> {
     fn beginnings(
         &self,
         ledger: &Ledger,
-        acknowledged: &[u64],
+        progress: &Progress,
         found: &Content,
     ) -> Result<Vec<usize>, String> {
         let start = (self.fixture.under_test.order(), self.fixture.content());
-        ledger.beginnings(start, acknowledged, found)
+        ledger.beginnings(start, progress, found)
+    }
+
+    /// What is known of the threads' operations at the moment of a crash.
+    fn progress(&self, state: &CrashState, ledger: &Ledger) -> Progress {
+        let returned: Vec<u64> = (1..=self.threads).map(|t| state.note(t)).collect();
+        let of_log = |thread| ledger.last_durable(thread, state.durable);
+        Progress {
+            certain: match self.fixture.waits() {
+                true => returned.clone(),
+                false => (0..self.threads).map(of_log).collect(),
+            },
+            returned,
+        }
     }
 
     /// Checks a recovered pool: acknowledged operations are there, objects are where media says, the program can
@@ -253,14 +270,14 @@ impl<'a> Runs<'a> {
         known: &Known,
     ) -> Result<(), String> {
         let ledger = lock(&known.ledger);
-        let acknowledged: Vec<u64> = (1..=self.threads).map(|t| state.note(t)).collect();
+        let progress = self.progress(state, &ledger);
         let places = survivor.places()?;
         if survivor.has_open_cycle() && state.depth == 0 {
             known.in_cycles.set(known.in_cycles.get() + 1);
         }
         let mut expected = survivor.content("after recovery")?;
         survivor.keeps(&places)?;
-        let mut done = self.beginnings(&ledger, &acknowledged, &expected)?;
+        let mut done = self.beginnings(&ledger, &progress, &expected)?;
         // If the next operation is known, the program continues with it.
         if let [changes] = done[..]
             && let Some(&next) = ledger.changes().get(changes)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use firn_crash::Crash;
 use firn_heap::{Error, Pool, Session, Tx};
-use firn_media::{Runtime, Space};
+use firn_media::{Memory, Runtime, Space};
 use firn_workloads::under_test::{Content, Key, Order};
 
 use super::super::fixture::{Fixture, ROOT};
@@ -105,6 +105,10 @@ impl Mutator {
             let deed = self.draw(number, removals);
             if let Err(what) = self.act(session, number, deed) {
                 panic!("operation {number}: {what}");
+            }
+            if !self.fixture.waits() {
+                let place = self.pool.medium().commit();
+                lock(&self.ledger).returned(self.thread, number, place);
             }
             self.pool.medium().note(number);
         }
