@@ -38,8 +38,9 @@ pub struct Left {
 
 /// All contents of blocks, each once.
 pub struct Contents {
-    blocks: Vec<Rc<Bytes>>,
-    ids: HashMap<Rc<Bytes>, Id>,
+    blocks: Vec<Box<Bytes>>,
+    /// By a hash of the content.
+    ids: HashMap<u64, Vec<Id>>,
     left: HashMap<(Use, Vec<Id>), Rc<Left>>,
 }
 
@@ -55,12 +56,20 @@ impl Contents {
     }
 
     pub fn id(&mut self, bytes: &Bytes) -> Id {
-        if let Some(&known) = self.ids.get(bytes) {
-            return known;
+        let (words, _) = bytes.as_chunks::<8>();
+        let hash = words.iter().fold(0u64, |hash, word| {
+            (hash.rotate_left(5) ^ u64::from_le_bytes(*word)).wrapping_mul(0x517c_c1b7_2722_0a95)
+        });
+        let known = self.ids.entry(hash).or_default();
+        let found = known
+            .iter()
+            .find(|&&id| *self.blocks[id as usize] == *bytes);
+        if let Some(&found) = found {
+            return found;
         }
-        let (id, bytes) = (self.blocks.len() as Id, Rc::new(*bytes));
-        self.blocks.push(Rc::clone(&bytes));
-        self.ids.insert(bytes, id);
+        let id = self.blocks.len() as Id;
+        known.push(id);
+        self.blocks.push(Box::new(*bytes));
         id
     }
 

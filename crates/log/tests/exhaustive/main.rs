@@ -45,11 +45,10 @@ const LAPS: Config = Config {
         Store(&[0]),
         Store(&[1]),
         Store(&[0, 1]),
-        Store(&[1]),
     ],
-    steps: 22,
+    steps: 19,
     one_by_one: true,
-    may_fail: true,
+    may_fail: false,
 };
 
 /// Space that is given back and taken again.
@@ -64,6 +63,22 @@ const SPACE: Config = Config {
 };
 
 const ALL: [Config; 4] = [AT_ONCE, TORN, LAPS, SPACE];
+
+/// Every fault, and where it shows.
+const FAULTS: [(Fault, Config); 12] = [
+    (Fault::StaleLine, AT_ONCE),
+    (Fault::Order, AT_ONCE),
+    (Fault::NotDurable, AT_ONCE),
+    (Fault::PastTheEnd, AT_ONCE),
+    (Fault::DurableAlone, AT_ONCE),
+    (Fault::Checksum, TORN),
+    (Fault::Lap, LAPS),
+    (Fault::HomeBeforeLog, AT_ONCE),
+    (Fault::TailBeforeHome, AT_ONCE),
+    (Fault::FreeBeforeHead, AT_ONCE),
+    (Fault::OldSalt, AT_ONCE),
+    (Fault::Poison, AT_ONCE),
+];
 
 #[test]
 fn every_outcome_of_every_sector_is_a_prefix_with_all_that_was_durable() {
@@ -80,30 +95,16 @@ fn every_outcome_of_every_sector_is_a_prefix_with_all_that_was_durable() {
 /// Each of these rules is needed: without it some outcome is wrong.
 #[test]
 fn a_rule_that_is_broken_is_caught() {
-    for fault in [
-        Fault::StaleLine,
-        Fault::Order,
-        Fault::NotDurable,
-        Fault::PastTheEnd,
-        Fault::DurableAlone,
-        Fault::Checksum,
-        Fault::Lap,
-        Fault::HomeBeforeLog,
-        Fault::TailBeforeHome,
-        Fault::FreeBeforeHead,
-        Fault::OldSalt,
-        Fault::Poison,
-    ] {
-        let caught = ALL.iter().find_map(|config| {
-            let mut explorer = Explorer::new(Some(fault));
-            explorer.explore(config, 1);
-            let found = explorer.found?;
-            Some((config.name, explorer.counts, found))
-        });
-        let (name, counts, found) = caught.unwrap_or_else(|| panic!("{fault:?} was not caught"));
+    for (fault, config) in FAULTS {
+        let mut explorer = Explorer::new(Some(fault));
+        explorer.explore(&config, 1);
+        let found = explorer
+            .found
+            .unwrap_or_else(|| panic!("{fault:?} was not caught"));
+        let recoveries = explorer.counts.recoveries;
         println!(
-            "{fault:?} in {name}, after {} recoveries: {found}",
-            counts.recoveries
+            "{fault:?} in {}, after {recoveries} recoveries: {found}",
+            config.name
         );
     }
 }

@@ -86,12 +86,11 @@ impl Words {
         let mut words = BTreeMap::new();
         for (frame, &id) in home.iter().enumerate() {
             let (each, _) = contents.bytes(id).as_chunks::<{ WORD_BYTES as usize }>();
-            for (word, bytes) in each.iter().enumerate() {
-                let at = frame as u64 * FRAME_BYTES + word as u64 * WORD_BYTES;
-                words.insert(at, u64::from_le_bytes(*bytes));
+            let words_of_frame = each.iter().map(|bytes| u64::from_le_bytes(*bytes));
+            for (index, word) in words_of_frame.enumerate().filter(|(_, word)| *word != 0) {
+                words.insert(frame as u64 * FRAME_BYTES + index as u64 * WORD_BYTES, word);
             }
         }
-        words.retain(|_, word| *word != 0);
         Self(words)
     }
 }
