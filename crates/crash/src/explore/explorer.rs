@@ -181,11 +181,13 @@ impl<'a> Explorer<'a> {
 
     /// The engine that the options select.
     fn engine<'w, 'x>(&self, walker: &'w mut Walker<'x>) -> Box<dyn Engine<'x> + 'w> {
-        // A log leaves one image more than it has records that may be lost: classes would save nothing.
-        let has_log = self.options.medium.domain == Domain::Logged;
-        let is_eager = self.options.exploration == Exploration::Eager || has_log;
+        let is_eager = self.options.exploration == Exploration::Eager;
         match is_eager || self.options.drawn_in_recovery.is_some() {
             true => Box::new(Eager::new(walker)),
+            // A log leaves one image more than it has records that may be lost: classes would save nothing.
+            false if self.options.medium.domain == Domain::Logged => {
+                Box::new(Eager::in_two_stages(walker))
+            }
             false => Box::new(Lazy::new(walker)),
         }
     }

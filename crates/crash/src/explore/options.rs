@@ -14,7 +14,8 @@ pub enum Failure {
 }
 
 /// How the images of a moment are tried. Those of [`firn_media::Domain::Logged`] are always tried one by one: there is
-/// one for each record that may be lost, and one without them.
+/// one for each record that may be lost, and one without them. Unless the exploration is eager, what their recoveries
+/// leave is verified once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Exploration {
     /// Images are told apart only where the check looks: one run for all images in which its loads give equal values.

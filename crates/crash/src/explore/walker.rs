@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use firn_fibers::panic_message;
 use firn_media::{Domain, Ticket};
 use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::explore::options::{ExploreOptions, Failure};
 use crate::explore::path::{CrashPoint, Path};
@@ -148,8 +149,23 @@ impl<'a> Walker<'a> {
 
     /// Redoes one event.
     pub(crate) fn step(&mut self, event: &Event, persistence: &mut Persistence) {
+        persistence.apply(event, &self.crash.shared.memory);
+        self.redo(event);
+    }
+
+    /// Identifies memory as it is after `events`: content, length and blocks.
+    pub(crate) fn hash_after(&mut self, events: &[Event]) -> u128 {
+        let start = self.hash;
+        events.iter().for_each(|event| self.redo(event));
         let memory = &self.crash.shared.memory;
-        persistence.apply(event, memory);
+        let space = [memory.len().to_le_bytes(), memory.backing().to_le_bytes()];
+        let hash = self.hash ^ xxh3_128(space.as_flattened());
+        self.go_back(events, start);
+        hash
+    }
+
+    fn redo(&mut self, event: &Event) {
+        let memory = &self.crash.shared.memory;
         match event.changes() {
             Some(line) => {
                 self.hash ^= line_hash(line, &memory.line(line));

@@ -167,11 +167,12 @@ fn options(
     }
 }
 
-const FAILURES: [(Domain, Failure); 4] = [
+const FAILURES: [(Domain, Failure); 5] = [
     (Domain::Adr, Failure::Kill),
     (Domain::Eadr, Failure::Kill),
     (Domain::Process, Failure::Kill),
     (Domain::Process, Failure::Power),
+    (Domain::Logged, Failure::Kill),
 ];
 
 #[test]

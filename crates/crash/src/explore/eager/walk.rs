@@ -3,7 +3,8 @@
 
 use core::ops::ControlFlow;
 
-use xxhash_rust::xxh3::xxh3_128_with_seed;
+use rustc_hash::FxHashSet;
+use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
 use crate::explore::eager::plan::Plan;
 use crate::explore::engine::Engine;
@@ -20,6 +21,9 @@ pub(crate) struct Eager<'w, 'a> {
     walker: &'w mut Walker<'a>,
     /// The moments being walked: of the execution, of the recovery after a crash there, and so on.
     frames: Vec<Frame>,
+    /// Memory as recoveries left it, with what the check knew, where the rest of the check has passed. `None` if every
+    /// image is checked as a whole.
+    verified: Option<FxHashSet<u128>>,
 }
 
 /// Breaks when enough findings were made.
@@ -42,6 +46,15 @@ impl<'w, 'a> Eager<'w, 'a> {
         Self {
             walker,
             frames: Vec::new(),
+            verified: None,
+        }
+    }
+
+    /// An engine that verifies what recoveries leave once ([`crate::Crash::goes_on`]).
+    pub(crate) fn in_two_stages(walker: &'w mut Walker<'a>) -> Self {
+        Self {
+            verified: Some(FxHashSet::default()),
+            ..Self::new(walker)
         }
     }
 
@@ -214,12 +227,35 @@ impl<'w, 'a> Eager<'w, 'a> {
             end,
             verdict,
             ..
-        } = self.walker.run_check(depth, kill, Stage::Whole);
+        } = self.run_check(depth, kill);
         if verdict.is_ok() && depth < self.walker.options.recovery_depth {
             let plan = Plan::of_recovery(self.walker, &trace[..end]);
             let _ = self.pass(&trace[..end], depth + 1, &plan);
         }
         self.walker.spare(trace);
         verdict
+    }
+
+    /// Runs the check on memory as it is, or as much of it as is not known to pass.
+    fn run_check(&mut self, depth: u32, kill: bool) -> CheckRun {
+        let Some(verified) = &mut self.verified else {
+            return self.walker.run_check(depth, kill, Stage::Whole);
+        };
+        let first = self.walker.run_check(depth, kill, Stage::Recovery);
+        let Some(there) = first.recovered else {
+            return first;
+        };
+        let left = self.walker.hash_after(&first.trace[..there.events]);
+        let key = left ^ xxh3_128(&there.knows.to_le_bytes());
+        if verified.contains(&key) {
+            return first;
+        }
+        self.walker.spare(first.trace);
+        self.walker.report.verifications += 1;
+        let whole = self.walker.run_check(depth, kill, Stage::Whole);
+        if whole.verdict.is_ok() {
+            verified.insert(key);
+        }
+        whole
     }
 }
