@@ -23,7 +23,7 @@
 //! | [`Domain::Adr`] | its line was written back after it, and a fence of the thread that issued the write-back came after that | any line at any moment, each with a prefix of the stores to it, words whole |
 //! | [`Domain::Eadr`] | it is visible | nothing: what is visible is durable |
 //! | [`Domain::Process`] | it is visible, against the death of the process; after [`Space::sync`], against a power failure | on power failure: any page in any state since the last sync |
-//! | [`Domain::Logged`] | as in [`Domain::Adr`] it has its place in the order of what survives; it survives for certain once its ticket was waited for ([`Memory::wait_durable`]) | a prefix of that order |
+//! | [`Domain::Logged`] | as in [`Domain::Adr`] it has its place in the order of what survives; it survives for certain once its ticket was waited for ([`Memory::wait_durable`]) | a prefix of that order. A fence takes whole lines, which are read word by word: of another thread's stores to them it may take a later one without an earlier one |
 //!
 //! A line is [`firn_units::LINE_BYTES`] long and a word [`firn_units::WORD_BYTES`]; words never tear. Parts of a
 //! word that are stored by themselves ([`Memory::store_part`]) count as stores of their own.

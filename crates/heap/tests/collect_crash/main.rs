@@ -275,6 +275,31 @@ fn the_collector_interrupts_operations() {
     }
 }
 
+/// The schemes for a medium with a log: no disk has the hardware of the others.
+const STOCK: [&Scheme; 3] = [&ESPRESSO, &SFCCD, &PIGGYBACK];
+
+/// A line is read for its record word by word, while another thread stores to it.
+#[test]
+fn threads_interrupt_each_other_on_a_medium_with_a_log() {
+    for kind in KINDS {
+        let case = with_piggyback(kind, Domain::Logged);
+        let by = [By::Other, By::Collector];
+        interrupted(&case, &[Stage::Moving], &by, STRIDE);
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn threads_interrupt_each_other_at_every_point_on_a_medium_with_a_log() {
+    let is_stock = |case: &Case| STOCK.iter().any(|stock| stock.name == case.scheme.name);
+    for case in cases(&[Domain::Logged]).filter(is_stock) {
+        let stages = stages_of(case.kind, &UNDER_WAY);
+        let every = (case.scheme, case.kind) == (&PIGGYBACK, PoolKind::Traced);
+        let stride = if every { 1 } else { STRIDE };
+        interrupted(&case, stages, &[By::Other, By::Collector], stride);
+    }
+}
+
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn threads_interrupt_each_other_at_every_point_of_an_operation() {
