@@ -196,6 +196,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_setting_is_read_as_it_is_written() {
+        for text in [
+            "list/piggyback/logged/traced/1",
+            "map/none/logged-written/explicit/2",
+        ] {
+            assert_eq!(text.parse::<Setting>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
     fn ffccd_has_26_settings() {
         let all = settings(FFCCD_7_1).unwrap();
         let distinct: HashSet<String> = all.iter().map(Setting::to_string).collect();

@@ -1,8 +1,12 @@
 //! Do pools on a medium with a log survive as a prefix of their transactions, with all that were waited for?
 
+use std::path::Path;
+
 use firn_heap::collector::scheme::FFCCD;
 use firn_heap::steps::ENTRY_FENCE;
-use firn_lab::crash::{Campaign, CrashReport, Mode, Setting, Structure, domain, stock_schemes};
+use firn_lab::crash::{
+    Campaign, CrashReport, Mode, Setting, Structure, domain, replay, stock_schemes,
+};
 use firn_tools::Silent;
 
 fn settings(domains: &[&str]) -> Vec<Setting> {
@@ -97,7 +101,10 @@ fn a_fence_that_is_left_out_is_missed() {
             ..Campaign::default()
         });
         assert_eq!(report.findings.len(), 1, "{domain}");
-        assert_eq!(report.findings[0].domain, domain);
+        let finding = &report.findings[0];
+        assert_eq!(finding.domain, domain);
+        let again = replay(Path::new("finding"), finding).unwrap();
+        assert_eq!(again.as_ref(), Err(&finding.message));
     }
 }
 

@@ -17,8 +17,6 @@ pub struct Config {
     pub segments: (u64, u64),
     /// What threads do.
     pub deeds: &'static [Deed],
-    /// Steps of an execution at most.
-    pub steps: usize,
     /// Whether what was begun is ended before anything else is begun.
     pub one_by_one: bool,
     /// Whether a sync may fail.
@@ -75,6 +73,15 @@ enum Stage {
     Headed(Checkpoint, Head),
 }
 
+/// A sync of the log that has begun.
+struct Syncing {
+    sync: Sync,
+    /// What was written until this moment becomes durable,
+    moment: u32,
+    /// except in these blocks: their write had not ended.
+    without: Vec<usize>,
+}
+
 /// The disk's two files.
 #[derive(Clone)]
 pub struct Disk {
@@ -92,7 +99,7 @@ pub struct Driver<'c> {
     /// The pool at first and after each record.
     pub states: Vec<Words>,
     writing: Option<Write>,
-    syncing: Option<(Sync, u32)>,
+    syncing: Option<Syncing>,
     growing: Option<Growth>,
     stage: Stage,
     /// The newest record of each write, and whether it is durable by itself.
@@ -181,18 +188,37 @@ impl<'c> Driver<'c> {
         begun || !matches!(self.stage, Stage::None)
     }
 
-    /// Takes a step. False if there is nothing to do.
-    pub fn take(&mut self, step: Step, contents: &mut Contents) -> bool {
+    /// Whether a step may have something to do. Saves repeating an execution for one that has not.
+    pub fn may(&self, step: Step) -> bool {
         // Whoever drives the log stops at the first failure: a later sync proves nothing.
         if self.has_failed {
             return false;
         }
+        let log = &self.log;
         let begins = match step {
             Step::Append | Step::Ask(_) | Step::AskSync => true,
             Step::Checkpoint => matches!(self.stage, Stage::None),
             _ => false,
         };
         if begins && self.config.one_by_one && self.is_amid() {
+            return false;
+        }
+        match step {
+            Step::Append => self.states.len() <= self.config.deeds.len(),
+            Step::Ask(Reach::Disk) => log.durable() < log.appended(),
+            Step::Ask(Reach::System) => log.handed() < log.appended() && !log.is_busy(),
+            Step::AskSync => log.durable() < log.handed() && self.syncing.is_none(),
+            Step::EndWrite => self.writing.is_some(),
+            Step::EndSync => self.syncing.is_some(),
+            Step::FailSync => self.syncing.is_some() && self.config.may_fail,
+            Step::EndGrowth | Step::Stay => self.growing.is_some(),
+            Step::Checkpoint => !matches!(self.stage, Stage::None) || log.durable() > 0,
+        }
+    }
+
+    /// Takes a step. False if there is nothing to do.
+    pub fn take(&mut self, step: Step, contents: &mut Contents) -> bool {
+        if !self.may(step) {
             return false;
         }
         match step {
@@ -240,7 +266,12 @@ impl<'c> Driver<'c> {
         match self.log.next(record, reach) {
             Next::Done | Next::Wait | Next::Full => false,
             Next::Sync(sync) => {
-                self.syncing = Some((sync, self.disk.log.moment()));
+                let in_flight = self.writing.iter().flat_map(|write| &write.offsets);
+                self.syncing = Some(Syncing {
+                    sync,
+                    moment: self.disk.log.moment(),
+                    without: in_flight.map(|&at| block(at)).collect(),
+                });
                 true
             }
             Next::Grow(growth) => {
@@ -279,11 +310,17 @@ impl<'c> Driver<'c> {
     }
 
     fn end_sync(&mut self) -> bool {
-        let Some((sync, moment)) = self.syncing.take() else {
+        let Some(Syncing {
+            sync,
+            moment,
+            without,
+        }) = self.syncing.take()
+        else {
             return false;
         };
         if !self.is(Fault::NotDurable) {
-            self.disk.log.sync_until(moment, |_| true);
+            let is_reached = |block| !without.contains(&block);
+            self.disk.log.sync_until(moment, is_reached);
         }
         self.log.synced(sync);
         true
@@ -293,7 +330,7 @@ impl<'c> Driver<'c> {
         if !self.config.may_fail {
             return false;
         }
-        let Some((sync, _)) = self.syncing.take() else {
+        let Some(Syncing { sync, .. }) = self.syncing.take() else {
             return false;
         };
         self.disk.log.fail_sync();
@@ -386,16 +423,17 @@ impl<'c> Driver<'c> {
             u32::from(self.writing.is_some()),
             u32::from(self.growing.is_some()),
             u32::from(self.has_failed),
-            // The moment of a sync counts by what was written since.
-            self.syncing
-                .as_ref()
-                .map_or(u32::MAX, |(_, moment)| self.disk.log.moment() - moment),
         ];
         key.extend(
             self.writes
                 .iter()
                 .map(|&(blocks, durable)| blocks as u32 * 2 + u32::from(durable)),
         );
+        if let Some(syncing) = &self.syncing {
+            // Its moment counts by what was written since.
+            key.extend([u32::MAX, self.disk.log.moment() - syncing.moment]);
+            key.extend(syncing.without.iter().map(|&block| block as u32));
+        }
         key.push(u32::MAX);
         key.extend(self.disk.log.key());
         key.push(u32::MAX);

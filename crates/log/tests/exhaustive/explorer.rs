@@ -17,7 +17,6 @@ const SECOND: Config = Config {
     segment: 0,
     segments: (0, 0),
     deeds: &[Deed::Store(&[0]), Deed::Store(&[1])],
-    steps: 7,
     one_by_one: true,
     may_fail: false,
 };
@@ -55,6 +54,29 @@ impl Expected {
 }
 
 type Image = (Vec<Id>, Vec<Id>);
+
+/// A crash whose images are tried.
+#[derive(Clone, Copy)]
+struct Crash<'c> {
+    config: &'c Config,
+    start: &'c Start,
+    expected: &'c Expected,
+    /// Crashes inside recovery that follow, one inside the other.
+    depth: u32,
+    /// Crashes inside recovery that came before.
+    in_recovery: u32,
+}
+
+impl Crash<'_> {
+    /// The next crash inside recovery, if there is to be one.
+    fn deeper(&self) -> Option<Self> {
+        Some(Self {
+            depth: self.depth.checked_sub(1)?,
+            in_recovery: self.in_recovery + 1,
+            ..*self
+        })
+    }
+}
 
 pub struct Explorer {
     contents: Contents,
@@ -107,13 +129,14 @@ impl Explorer {
                 config.name, start.opening
             );
         }
+        let next = STEPS.into_iter().filter(|&step| driver.may(step));
+        let next: Vec<Step> = next.collect();
         drop(driver);
-        if steps.len() < config.steps {
-            for step in STEPS {
-                steps.push(step);
-                self.walk(config, start, depth, steps);
-                steps.pop();
-            }
+        // Every step comes nearer to an end, at which nothing is left to do.
+        for step in next {
+            steps.push(step);
+            self.walk(config, start, depth, steps);
+            steps.pop();
         }
     }
 
@@ -123,110 +146,100 @@ impl Explorer {
         let (logs, of_logs) = driver.disk.log.left(&mut self.contents, false);
         let (homes, of_homes) = driver.disk.home.left(&mut self.contents, true);
         self.counts.subsets += of_logs * of_homes;
+        let crash = Crash {
+            config,
+            start,
+            expected: &expected,
+            depth,
+            in_recovery: 0,
+        };
         for log in &logs {
             for home in &homes {
-                let image = (log.clone(), home.clone());
-                self.recover(config, start, image, &expected, depth, 0);
+                self.recover(&crash, (log.clone(), home.clone()));
             }
         }
     }
 
-    /// Recovers an image, and crashes its recovery `depth` times, one inside the other.
-    fn recover(
-        &mut self,
-        config: &Config,
-        start: &Start,
-        image: Image,
-        expected: &Expected,
-        depth: u32,
-        crashes: u32,
-    ) {
+    /// Recovers an image, and crashes its recovery.
+    fn recover(&mut self, crash: &Crash<'_>, image: Image) {
         if self.found.is_some() {
             return;
         }
-        let key = (image, expected.hash, start.opening);
+        let key = (image, crash.expected.hash, crash.start.opening);
         match self.recovered.get(&key) {
-            Some(&tried) if tried > depth => return,
-            _ => _ = self.recovered.insert(key.clone(), depth + 1),
+            Some(&tried) if tried > crash.depth => return,
+            _ => _ = self.recovered.insert(key.clone(), crash.depth + 1),
         }
         let (log, home) = key.0;
         self.counts.recoveries += 1;
-        self.counts.of_recoveries += u64::from(crashes > 0);
-        let (head, records) = match read_log(&log, &self.contents, config.segment, self.fault) {
+        self.counts.of_recoveries += u64::from(crash.in_recovery > 0);
+        let segment = crash.config.segment;
+        let (head, records) = match read_log(&log, &self.contents, segment, self.fault) {
             Ok(read) => read,
-            Err(refused) => {
-                self.found = Some(format!("after {crashes} crashes in recovery: {refused}"));
-                return;
-            }
+            Err(refused) => return self.find(crash, &refused.to_string()),
         };
-        let mut home_file = File::durable(home);
+        let mut home = File::durable(home);
         let brought = coalesce(records.into_iter());
-        bring_home(&mut home_file, &brought, &mut self.contents);
-        if depth > 0 {
-            let (homes, subsets) = home_file.left(&mut self.contents, true);
+        bring_home(&mut home, &brought, &mut self.contents);
+        if let Some(deeper) = crash.deeper() {
+            let (homes, subsets) = home.left(&mut self.contents, true);
             self.counts.subsets += subsets;
             for home in homes {
-                self.recover(
-                    config,
-                    start,
-                    (log.clone(), home),
-                    expected,
-                    depth - 1,
-                    crashes + 1,
-                );
+                self.recover(&deeper, (log.clone(), home));
             }
         }
-        home_file.sync();
-        let home: Vec<Id> = (0..home_file.len())
-            .map(|block| home_file.now(block))
-            .collect();
+        home.sync();
+        let home: Vec<Id> = (0..home.len()).map(|block| home.now(block)).collect();
         let words = Words::of(&home, &self.contents);
-        if !expected.states.contains(&words) {
-            self.found.get_or_insert(format!(
-                "after {crashes} crashes in recovery the pool is {words:?}, which is none of {:?}",
-                expected.states
-            ));
-            return;
+        let expected = &crash.expected.states;
+        match expected.contains(&words) {
+            true => self.begin_anew(crash, log, home, head, words),
+            false => {
+                let what = format!("the pool is {words:?}, which is none of {expected:?}");
+                self.find(crash, &what);
+            }
         }
+    }
+
+    fn find(&mut self, crash: &Crash<'_>, what: &str) {
+        let crashes = crash.in_recovery;
+        let what = || format!("after {crashes} crashes in recovery: {what}");
+        self.found.get_or_insert_with(what);
+    }
+
+    /// Ends a recovery whose home is durable: the log begins anew, with another salt (L9).
+    fn begin_anew(
+        &mut self,
+        crash: &Crash<'_>,
+        log: Vec<Id>,
+        home: Vec<Id>,
+        head: Head,
+        words: Words,
+    ) {
         let next = Head {
             generation: head.generation + 1,
             salt: head.salt + u64::from(self.fault != Some(Fault::OldSalt)),
             tail: 0,
             ..head
         };
-        let mut log_file = File::durable(log);
+        let mut log = File::durable(log);
         let at = (head_offset(next.generation) / BLOCK_BYTES) as usize;
-        log_file.write(at, self.contents.id(&next.encode()));
-        if depth > 0 {
-            let (logs, subsets) = log_file.left(&mut self.contents, false);
+        log.write(at, self.contents.id(&next.encode()));
+        if let Some(deeper) = crash.deeper() {
+            let (logs, subsets) = log.left(&mut self.contents, false);
             self.counts.subsets += subsets;
             for log in logs {
-                self.recover(
-                    config,
-                    start,
-                    (log, home.clone()),
-                    expected,
-                    depth - 1,
-                    crashes + 1,
-                );
+                self.recover(&deeper, (log, home.clone()));
             }
         }
-        log_file.sync();
-        if start.opening == 1 {
-            self.open_again(config, &log_file, home, next, words, depth);
+        log.sync();
+        if crash.start.opening == 1 {
+            self.open_again(crash.config, &log, home, next, words);
         }
     }
 
     /// Opens a pool that was recovered, and crashes it again. The log has its first slots only (L8).
-    fn open_again(
-        &mut self,
-        config: &Config,
-        log: &File,
-        home: Vec<Id>,
-        head: Head,
-        words: Words,
-        depth: u32,
-    ) {
+    fn open_again(&mut self, config: &Config, log: &File, home: Vec<Id>, head: Head, words: Words) {
         let slots = config.options().initial_bytes / BLOCK_BYTES;
         let log: Vec<Id> = (0..2 + slots as usize)
             .map(|block| log.now(block))
@@ -247,7 +260,7 @@ impl Explorer {
             segments: config.segments,
             ..SECOND
         };
-        self.walk(&second, &start, depth.min(1), &mut Vec::new());
+        self.walk(&second, &start, 1, &mut Vec::new());
     }
 }
 
