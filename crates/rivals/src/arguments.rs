@@ -9,8 +9,11 @@ pub const USAGE: &str = "\
 usage: firn-rivals libpmemobj --dir DIR [--library libpmemobj.so.1]
        firn-rivals lmdb --dir DIR
        firn-rivals redb --dir DIR
+       firn-rivals sqlite --dir DIR
+       firn-rivals fjall --dir DIR
 libpmemobj answers single operations, count_fences, defrag, and phases and two_threads of list, avl,
-red_black, string_swap and btree; lmdb and redb answer phases of map. Requests are lines of JSON on standard input.";
+red_black, string_swap and btree; lmdb and redb answer phases of map; all databases answer durable_insert,
+durable_reopen and durable_volume. Requests are lines of JSON on standard input.";
 
 /// The system to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +24,18 @@ pub enum RivalName {
     Lmdb,
     /// A database in a file, in Rust.
     Redb,
+    /// A database in a file with a log.
+    Sqlite,
+    /// A log-structured database, in Rust.
+    Fjall,
 }
 
-const RIVALS: [(&str, RivalName); 3] = [
+const RIVALS: [(&str, RivalName); 5] = [
     ("libpmemobj", RivalName::Libpmemobj),
     ("lmdb", RivalName::Lmdb),
     ("redb", RivalName::Redb),
+    ("sqlite", RivalName::Sqlite),
+    ("fjall", RivalName::Fjall),
 ];
 
 impl RivalName {

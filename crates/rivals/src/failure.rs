@@ -13,10 +13,12 @@ use crate::single_step::TraceError;
 #[derive(Debug, Error)]
 pub enum Failure {
     /// The library is not on this machine.
-    #[error("{name} not found: apt-get install libpmemobj1 ({said})")]
+    #[error("{name} not found: apt-get install {package} ({said})")]
     NotInstalled {
         /// The name passed to dlopen.
         name: String,
+        /// Debian's package that has it.
+        package: &'static str,
         /// The answer of dlopen.
         said: String,
     },
@@ -86,10 +88,11 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// dlopen could not open `name`.
-    pub fn not_installed(name: &str, error: &libloading::Error) -> Self {
+    /// dlopen could not open `name`, which `package` has.
+    pub fn not_installed(name: &str, package: &'static str, error: &libloading::Error) -> Self {
         Self::NotInstalled {
             name: name.into(),
+            package,
             said: sentence(error),
         }
     }

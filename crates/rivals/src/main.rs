@@ -12,6 +12,7 @@
 mod arguments;
 mod clock;
 mod databases;
+mod durable;
 mod failure;
 mod libpmemobj;
 mod measure;

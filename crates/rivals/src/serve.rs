@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::arguments::{Arguments, RivalName};
 use crate::databases::{Database, Lmdb, Redb};
+use crate::durable::{DurableLmdb, DurableRedb, Fjall, Sqlite};
 use crate::failure::Failure;
 use crate::libpmemobj::{Libpmemobj, Library, POOL_BYTES, Pool};
 use crate::protocol::{Answer, Complaint, Hello, Line, Request};
@@ -27,8 +28,14 @@ pub fn serve(arguments: &Arguments) -> Result<(), Failure> {
             let pool = Pool::create_in(&library, &arguments.dir, POOL_BYTES)?;
             talk(Libpmemobj::new(arguments, &library, &pool))
         }
-        RivalName::Lmdb => talk(Database::<Lmdb>::new(&arguments.dir)),
-        RivalName::Redb => talk(Database::<Redb>::new(&arguments.dir)),
+        RivalName::Lmdb => {
+            talk(Database::<DurableLmdb>::new(&arguments.dir)?.with_phases::<Lmdb>())
+        }
+        RivalName::Redb => {
+            talk(Database::<DurableRedb>::new(&arguments.dir)?.with_phases::<Redb>())
+        }
+        RivalName::Sqlite => talk(Database::<Sqlite>::new(&arguments.dir)?),
+        RivalName::Fjall => talk(Database::<Fjall>::new(&arguments.dir)?),
     }
 }
 

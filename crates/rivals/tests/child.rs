@@ -94,7 +94,7 @@ impl Rival {
                 Some(2),
                 "no hello, and not for want of the library"
             );
-            println!("skipped: libpmemobj.so.1 is not installed");
+            println!("skipped: the library of {rival} is not installed");
             return None;
         }
         let hello = serde_json::from_str(&line).expect("JSON");
@@ -286,7 +286,10 @@ fn the_databases_go_through_the_phases() {
         let mut rival = Rival::start_of(name, &scratch.0).expect("it is built in");
         assert_eq!(rival.hello["rival"], name);
         assert_eq!(rival.hello["structures"], json!(["map"]));
-        assert_eq!(rival.hello["rivals"], json!(["libpmemobj", "lmdb", "redb"]));
+        assert_eq!(
+            rival.hello["rivals"],
+            json!(["libpmemobj", "lmdb", "redb", "sqlite", "fjall"])
+        );
         for n in [5, 2000] {
             let answer = phases(&mut rival, "map", n);
             assert!(answer["ratio_2m_mean"].is_null() && answer["fences"].is_null());
@@ -390,6 +393,68 @@ fn the_end_of_input_ends_it() {
     };
     drop(to);
     assert!(child.wait().expect("it ended").success());
+}
+
+#[test]
+fn the_databases_commit_to_the_disk_and_are_reopened() {
+    for name in ["lmdb", "redb", "sqlite", "fjall"] {
+        let scratch = Scratch::new(&format!("durable-{name}"));
+        let Some(mut rival) = Rival::start_of(name, &scratch.0) else {
+            continue;
+        };
+        assert_eq!(rival.hello["rival"], name);
+        let operations = json!(["durable_insert", "durable_reopen", "durable_volume"]);
+        assert_eq!(rival.hello["operations"], operations);
+        for (count, batch, threads) in [(7, 1, 1), (250, 100, 1), (24, 1, 8)] {
+            let request =
+                json!({"op": "durable_insert", "count": count, "batch": batch, "threads": threads});
+            let answer = rival.ask(request);
+            assert_eq!(answer["count"], count, "{name}: {answer}");
+            for time in ["ns_wall_per_op", "ns_median_per_commit"] {
+                let ns = answer[time].as_f64().expect("a number");
+                assert!(ns > 10.0 && ns < 1e10, "{name}: {time} is {ns}");
+            }
+        }
+        for _ in 0..2 {
+            let answer = rival.ask(json!({"op": "durable_reopen"}));
+            assert_eq!(answer["entries"], 281, "{name}: {answer}");
+        }
+        let more = rival.ask(json!({"op": "durable_insert", "count": 1}));
+        assert_eq!(more["batch"], 1, "{name}: {more}");
+        let answer = rival.ask(json!({"op": "durable_reopen"}));
+        assert_eq!(answer["entries"], 282, "{name}: {answer}");
+        rival.quit();
+        assert_eq!(scratch.files(), 0, "{name}: the files go with the rival");
+    }
+}
+
+/// The number tells the bench that two systems wrote the same; who changes the entries changes them on both sides.
+#[test]
+fn every_database_writes_the_same_entries() {
+    let mut digests = Vec::new();
+    for name in ["lmdb", "redb", "sqlite", "fjall"] {
+        let scratch = Scratch::new(&format!("volume-{name}"));
+        let Some(mut rival) = Rival::start_of(name, &scratch.0) else {
+            continue;
+        };
+        let request = json!({"op": "durable_volume", "n": 950, "batch": 100, "seed": 1});
+        let answer = rival.ask(request);
+        digests.push(
+            answer["digest"]
+                .as_u64()
+                .unwrap_or_else(|| panic!("{name}: {answer}")),
+        );
+        assert_eq!(
+            scratch.files(),
+            1,
+            "{name}: the files stay until the rival ends"
+        );
+        rival.quit();
+    }
+    assert!(
+        digests.len() >= 3 && digests.iter().all(|digest| *digest == digests[0]),
+        "{digests:?}"
+    );
 }
 
 #[test]

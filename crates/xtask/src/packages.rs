@@ -11,7 +11,7 @@ struct Package {
     found_by: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 11] = [
+const PACKAGES: [Package; 12] = [
     Package {
         name: "libpmemobj1",
         purpose: "the persistent heap that Firn is compared with",
@@ -21,6 +21,11 @@ const PACKAGES: [Package; 11] = [
         name: "libpmemobj-dev",
         purpose: "programs that are built against it and against Firn",
         found_by: &["libpmemobj.h"],
+    },
+    Package {
+        name: "libsqlite3-0",
+        purpose: "a database that durable pools are compared with",
+        found_by: &["libsqlite3.so.0"],
     },
     Package {
         name: "e2fsprogs",

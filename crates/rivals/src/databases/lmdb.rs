@@ -29,11 +29,6 @@ impl Make for Lmdb {
          commit returns; big-endian keys; a get is a read transaction of its own and copies the \
          value out; thread CPU time in chunks of n/200 operations; the file is its blocks";
 
-    fn version() -> String {
-        let version = heed::lmdb_version();
-        format!("{}.{}.{}", version.major, version.minor, version.patch)
-    }
-
     fn make(dir: &Path, n: u32) -> Result<Self, Failure> {
         let path = path(dir, Self::RIVAL.name());
         fs::create_dir(&path).map_err(io("making the database's directory"))?;

@@ -11,8 +11,6 @@ use crate::arguments::RivalName;
 use crate::failure::Failure;
 use crate::phases::{Structure, VALUE_BYTES, Value};
 
-/// The crate does not export its version; this one is pinned in our manifest.
-const VERSION: &str = "4.5.0";
 const MAP: TableDefinition<'_, u64, &[u8; VALUE_BYTES]> = TableDefinition::new("map");
 
 /// The map.
@@ -27,10 +25,6 @@ impl Make for Redb {
          commit returns; keys are u64, which redb orders as numbers; a get is a read transaction \
          of its own and copies the value out; thread CPU time in chunks of n/200 operations; the \
          file is its blocks, not compacted";
-
-    fn version() -> String {
-        VERSION.into()
-    }
 
     fn make(dir: &Path, _: u32) -> Result<Self, Failure> {
         let path = path(dir, Self::RIVAL.name());
@@ -88,14 +82,5 @@ impl Structure for Redb {
 
     fn file_bytes(&mut self) -> Result<u64, Failure> {
         bytes_on_medium(&self.file)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_version_is_the_pinned_one() {
-        let pinned = format!("redb = \"={}\"", super::VERSION);
-        assert!(include_str!("../../Cargo.toml").contains(&pinned));
     }
 }

@@ -185,6 +185,11 @@ impl Rival for Libpmemobj<'_> {
             Request::TwoThreads { structure, n } => {
                 self.two_threads(&structure, n).map(Answer::Shared)
             }
+            Request::Insert(_) | Request::Reopen | Request::Volume { .. } => {
+                let name = RivalName::Libpmemobj.name();
+                let none = format!("{name} is not durable on a disk: it needs persistent memory");
+                Err(Failure::Unknown(none))
+            }
         }
     }
 }

@@ -51,7 +51,7 @@ impl Library {
         // SAFETY: libpmemobj's initialisers read the environment and set up its own state; they
         // ask nothing of the process that loads them.
         let open = unsafe { libloading::Library::new(name) };
-        let open = open.map_err(|error| Failure::not_installed(name, &error))?;
+        let open = open.map_err(|error| Failure::not_installed(name, "libpmemobj1", &error))?;
         Ok(Self {
             calls: Calls::look_up(&open, name)?,
             _open: open,

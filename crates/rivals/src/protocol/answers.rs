@@ -35,6 +35,12 @@ pub enum Answer {
     Defragmented(Defragmented),
     /// To `two_threads`.
     Shared(SharedByTwo),
+    /// To `durable_insert`.
+    Inserted(Inserted),
+    /// To `durable_reopen`.
+    Reopened(Reopened),
+    /// To `durable_volume`.
+    Volume(Volume),
 }
 
 /// The answer to a timed operation.
@@ -147,6 +153,55 @@ pub struct SharedByTwo {
     /// Wall time of the slower one over `n`.
     pub ns_wall: Changes,
     /// How.
+    pub how: &'static str,
+}
+
+/// The answer to `durable_insert`.
+#[derive(Serialize)]
+pub struct Inserted {
+    /// `durable_insert`.
+    pub op: &'static str,
+    /// Entries that were inserted.
+    pub count: u64,
+    /// Entries of a commit.
+    pub batch: u64,
+    /// Threads that shared them.
+    pub threads: u64,
+    /// Wall time until the last thread was done, over `count`.
+    pub ns_wall_per_op: f64,
+    /// Wall time of a commit, the median of all.
+    pub ns_median_per_commit: f64,
+    /// How a commit is durable.
+    pub how: &'static str,
+}
+
+/// The answer to `durable_reopen`, after every entry was read and found right.
+#[derive(Serialize)]
+pub struct Reopened {
+    /// `durable_reopen`.
+    pub op: &'static str,
+    /// Entries that are there.
+    pub entries: u64,
+    /// Wall time until the first of them was read.
+    pub ns_wall: f64,
+    /// How a commit is durable.
+    pub how: &'static str,
+}
+
+/// The answer to `durable_volume`.
+#[derive(Serialize)]
+pub struct Volume {
+    /// `durable_volume`.
+    pub op: &'static str,
+    /// Entries that were inserted, and updates that were made.
+    pub n: u64,
+    /// Entries of a commit.
+    pub batch: u64,
+    /// What was written.
+    pub digest: u64,
+    /// Wall time of the commits, over both.
+    pub ns_wall_per_op: f64,
+    /// How a commit is durable.
     pub how: &'static str,
 }
 

@@ -8,6 +8,9 @@
 //! | `{"op":"phases","structure":"list","n":100000,"seed":1}` | [`Phased`] |
 //! | `{"op":"defrag","structure":"avl","n":100000,"seed":1}` | [`Defragmented`] |
 //! | `{"op":"two_threads","structure":"list","n":100000}` | [`SharedByTwo`] |
+//! | `{"op":"durable_insert","count":300,"batch":1,"threads":1}` | [`Inserted`] |
+//! | `{"op":"durable_reopen"}` | [`Reopened`] |
+//! | `{"op":"durable_volume","n":200000,"batch":100,"seed":1}` | [`Volume`] |
 //! | `{"op":"quit"}` | (the process ends) |
 //! | anything else | [`Complaint`], and the next line is read |
 
@@ -15,6 +18,7 @@ mod answers;
 mod request;
 
 pub use answers::{
-    Answer, Changes, Complaint, Counted, Defragmented, Fences, Hello, Phased, SharedByTwo, Timed,
+    Answer, Changes, Complaint, Counted, Defragmented, Fences, Hello, Inserted, Phased, Reopened,
+    SharedByTwo, Timed, Volume,
 };
-pub use request::{Line, Request};
+pub use request::{Insertions, Line, Request};

@@ -11,6 +11,9 @@ use crate::phases::ENTRIES;
 const MOST_OPERATIONS: u64 = 1_000_000_000;
 /// Most threads of one request.
 const MOST_THREADS: u64 = 2;
+/// Most threads that insert into a database, and most entries of a commit.
+const MOST_WRITERS: u64 = 64;
+const MOST_BATCH: u64 = 100_000;
 
 /// The request of a line.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,6 +54,30 @@ pub enum Request {
         /// Entries.
         n: u32,
     },
+    /// Insert into a database on a disk.
+    Insert(Insertions),
+    /// Close it, open it, and read it.
+    Reopen,
+    /// Fill a database and update it, so that others can count what was written.
+    Volume {
+        /// Entries, and updates.
+        n: u64,
+        /// Entries of a commit.
+        batch: u64,
+        /// Chooses the entries to update.
+        seed: u64,
+    },
+}
+
+/// A request for insertions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Insertions {
+    /// Entries, of all threads together.
+    pub count: u64,
+    /// Entries of a commit.
+    pub batch: u64,
+    /// Threads.
+    pub threads: u64,
 }
 
 /// A parsed line.
@@ -72,6 +99,7 @@ struct Fields {
     structure: Option<String>,
     n: Option<u64>,
     seed: Option<u64>,
+    batch: Option<u64>,
 }
 
 impl Fields {
@@ -84,6 +112,7 @@ impl Fields {
             ("structure", self.structure.is_some()),
             ("n", self.n.is_some()),
             ("seed", self.seed.is_some()),
+            ("batch", self.batch.is_some()),
         ];
         let given = all.into_iter().filter(|(_, given)| *given);
         given.map(|(name, _)| name).collect()
@@ -102,6 +131,9 @@ impl Line {
             "count_fences" => &["of"],
             "phases" | "defrag" => &["structure", "n", "seed"],
             "two_threads" => &["structure", "n"],
+            "durable_insert" => &["count", "batch", "threads"],
+            "durable_reopen" => &[],
+            "durable_volume" => &["n", "batch", "seed"],
             op => {
                 named(op)?;
                 &["count", "threads"]
@@ -117,6 +149,9 @@ impl Line {
             "phases" => phases(fields),
             "defrag" => defrag(fields),
             "two_threads" => two_threads(fields),
+            "durable_insert" => durable_insert(fields),
+            "durable_reopen" => Ok(Self::Request(Request::Reopen)),
+            "durable_volume" => durable_volume(fields),
             _ => timing(fields),
         }
     }
@@ -175,6 +210,33 @@ fn two_threads(fields: Fields) -> Result<Line, String> {
     Ok(Line::Request(Request::TwoThreads { structure, n }))
 }
 
+fn durable_insert(fields: Fields) -> Result<Line, String> {
+    let count = fields.count.ok_or_else(|| missing("count"))?;
+    let batch = batch(&fields)?;
+    let threads = fields.threads.unwrap_or(1);
+    within("threads", threads, 1..=MOST_WRITERS)?;
+    within("count", count, threads..=MOST_OPERATIONS)?;
+    Ok(Line::Request(Request::Insert(Insertions {
+        count,
+        batch,
+        threads,
+    })))
+}
+
+fn durable_volume(fields: Fields) -> Result<Line, String> {
+    let n = fields.n.ok_or_else(|| missing("n"))?;
+    within("n", n, 2..=MOST_OPERATIONS)?;
+    let seed = fields.seed.ok_or_else(|| missing("seed"))?;
+    let batch = batch(&fields)?;
+    Ok(Line::Request(Request::Volume { n, batch, seed }))
+}
+
+fn batch(fields: &Fields) -> Result<u64, String> {
+    let batch = fields.batch.unwrap_or(1);
+    within("batch", batch, 1..=MOST_BATCH)?;
+    Ok(batch)
+}
+
 fn entries(fields: &Fields) -> Result<u32, String> {
     let n = fields.n.ok_or_else(|| missing("n"))?;
     within("n", n, ENTRIES)?;
@@ -192,7 +254,8 @@ fn named(op: &str) -> Result<Kind, String> {
     Kind::named(op).ok_or_else(|| {
         let known: Vec<_> = Kind::all().map(Kind::name).collect();
         format!(
-            "unknown op '{op}', known: {}, count_fences, phases, defrag, two_threads, quit",
+            "unknown op '{op}', known: {}, count_fences, phases, defrag, two_threads, durable_insert, durable_reopen, \
+             durable_volume, quit",
             known.join(", ")
         )
     })
@@ -274,6 +337,24 @@ mod tests {
             (br#"{"op":"quit","n":9}"#, "'n'"),
             (b"hello", "not a request"),
             (b"\xff\xfe", "not a request"),
+        ] {
+            let problem = Line::parse(line).unwrap_err();
+            assert!(problem.contains(word), "{problem} does not say {word}");
+        }
+    }
+    #[test]
+    fn what_is_wrong_with_durable_requests_is_named() {
+        for (line, word) in [
+            (
+                &br#"{"op":"durable_insert","count":3,"threads":4}"#[..],
+                "'count' is 3",
+            ),
+            (
+                br#"{"op":"durable_insert","count":9,"batch":0}"#,
+                "'batch' is 0",
+            ),
+            (br#"{"op":"durable_volume","n":9}"#, "'seed' is missing"),
+            (br#"{"op":"durable_reopen","n":9}"#, "'n'"),
         ] {
             let problem = Line::parse(line).unwrap_err();
             assert!(problem.contains(word), "{problem} does not say {word}");
