@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use firn_lab::LabError;
+use firn_lab::bench::durable::{self, DurableOptions, FillPlan};
 use firn_lab::bench::simulator::{self, Rate, SimulatorOptions};
 use firn_lab::bench::{
     self, BenchError, Build, Domain, Figure, Machine, Options, ReopenPlan, RivalSource,
@@ -19,6 +20,15 @@ Times are CPU time of the measured threads, medians over blocks that alternate b
 compared. With --rival, inside a checkout, the rival's program is built first. With --machine the
 simulated machine itself is measured: memory operations a second on one core of this computer.
 
+--only durable measures pools that are durable on the disk of --dir, in turns with databases: those of
+--rival, or lmdb, redb, sqlite and fjall. Figures are medians of --blocks rounds. Its parts:
+  durable_insert   one a transaction beside a bare write, and 100 a transaction
+  durable_threads  8 threads on one map
+  durable_levels   the level written beside a pool of domain process
+  durable_reads    gets and scans beside a pool of domain process
+  durable_open     a closed pool, and one killed with a full log
+  durable_volume   bytes that the block device writes (root: on a loop device)
+
 Examples:
   firn bench --only transactions
   firn bench --only collector --entries 100000 --objects 100000
@@ -26,11 +36,18 @@ Examples:
   firn bench --only tx_snapshot_8 --only tx_alloc_link_128 --domain eadr --json
   firn bench --rival libpmemobj --write docs/performance.md
   firn bench --machine --only mix --only random
-  firn bench --machine=thynvm --json";
+  firn bench --machine=thynvm --json
+  firn bench --only durable --dir /mnt/disk --blocks 5
+  firn bench --only durable_insert --rival fjall --dir /mnt/disk";
 
 /// Operations of a block, on this machine and on a simulated one.
 const OPERATIONS: u64 = 20_000;
 const SIMULATED_OPERATIONS: u64 = 2_000_000;
+const DURABLE_OPERATIONS: u64 = 300;
+/// Entries of a map, in memory and on a disk.
+const ENTRIES: u64 = 1_000_000;
+const DURABLE_ENTRIES: u64 = 200_000;
+const MIB: u64 = 1 << 20;
 /// Where the rivals' sources lie in a checkout.
 const RIVALS: &str = "crates/rivals/Cargo.toml";
 
@@ -51,7 +68,7 @@ pub struct Bench {
     /// Number of blocks; figures are their median
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub blocks: u64,
-    /// Operations in a block [default: 20000, or 2000000 with --machine]
+    /// Operations in a block [default: 20000, 2000000 with --machine, 300 with --only durable]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub n: Option<u64>,
     /// Persistence domain assumed for pools in memory
@@ -60,15 +77,18 @@ pub struct Bench {
     /// Directory for pools in memory, on a tmpfs
     #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
     pub memory_dir: PathBuf,
-    /// Entries of the map, and objects for the collector
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
-    pub entries: u64,
+    /// Entries of the map, and objects for the collector [default: 1000000, 200000 with --only durable]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
+    pub entries: Option<u64>,
     /// Entries of the pools that are reopened after a kill
     #[arg(long, value_name = "N", default_values_t = [1_000_000, 10_000_000], value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub objects: Vec<u64>,
-    /// Directory for reopened pools, on disk [default: beside the program]
+    /// Directory for reopened and for durable pools, on disk [default: beside the program]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// MiB of the log that a killed program leaves, with --only durable
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u64).range(4..=65_536))]
+    pub log_mib: u64,
     /// Writes machine, bars and figures to this Markdown file
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
@@ -78,6 +98,9 @@ pub struct Bench {
     /// Makes that pool instead, with this many entries
     #[arg(long, value_name = "N", hide = true, requires = "reopen")]
     pub fill: Option<u64>,
+    /// In a durable pool, whose log gets so many bytes
+    #[arg(long, value_name = "BYTES", hide = true, requires = "fill")]
+    pub fill_log: Option<u64>,
     /// With a cycle of the collector open
     #[arg(long, hide = true, requires = "reopen")]
     pub compacting: bool,
@@ -91,6 +114,10 @@ pub enum RivalName {
     Lmdb,
     /// redb
     Redb,
+    /// SQLite, on a disk only
+    Sqlite,
+    /// fjall, on a disk only
+    Fjall,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -109,6 +136,8 @@ impl RivalName {
             RivalName::Libpmemobj => "libpmemobj",
             RivalName::Lmdb => "lmdb",
             RivalName::Redb => "redb",
+            RivalName::Sqlite => "sqlite",
+            RivalName::Fjall => "fjall",
         };
         RivalSource {
             name: name.to_owned(),
@@ -119,13 +148,7 @@ impl RivalName {
 
 impl Bench {
     fn options(&self) -> Result<Options, Failure> {
-        let program = std::env::current_exe().map_err(|source| {
-            LabError::from(BenchError::Io {
-                doing: "looking for this program".to_owned(),
-                source,
-            })
-        })?;
-        let beside = || program.parent().map(Path::to_path_buf);
+        let program = program()?;
         Ok(Options {
             rivals: self.rival.iter().map(|rival| rival.source()).collect(),
             structures: self.structure.clone(),
@@ -138,12 +161,51 @@ impl Bench {
                 DomainName::Process => Domain::Process,
             },
             memory_dir: self.memory_dir.clone(),
-            entries: self.entries,
+            entries: self.entries.unwrap_or(ENTRIES),
             objects: self.objects.clone(),
-            disk_dir: self.dir.clone().or_else(beside).unwrap_or_default(),
+            disk_dir: self.disk_dir(&program),
             program,
         })
     }
+
+    fn disk_dir(&self, program: &Path) -> PathBuf {
+        let beside = || program.parent().map(Path::to_path_buf);
+        self.dir.clone().or_else(beside).unwrap_or_default()
+    }
+
+    fn durable_options(&self) -> Result<DurableOptions, Failure> {
+        let program = program()?;
+        let rivals = match &self.rival[..] {
+            [] => &DATABASES,
+            some => some,
+        };
+        Ok(DurableOptions {
+            rivals: rivals.iter().map(|rival| rival.source()).collect(),
+            only: self.only.clone(),
+            rounds: self.blocks as usize,
+            n: self.n.unwrap_or(DURABLE_OPERATIONS),
+            entries: self.entries.unwrap_or(DURABLE_ENTRIES),
+            log_bytes: self.log_mib * MIB,
+            dir: self.disk_dir(&program),
+            program,
+        })
+    }
+}
+
+/// The rivals that are durable on a disk.
+const DATABASES: [RivalName; 4] = [
+    RivalName::Lmdb,
+    RivalName::Redb,
+    RivalName::Sqlite,
+    RivalName::Fjall,
+];
+
+fn program() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().map_err(|source| BenchError::Io {
+        doing: "looking for this program".to_owned(),
+        source,
+    });
+    Ok(program.map_err(LabError::from)?)
 }
 
 /// Cargo and the checkout that contains the current directory, if there is one.
@@ -157,6 +219,16 @@ fn build() -> Option<Build> {
 
 pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
     if let Some(pool) = &arguments.reopen {
+        if let (Some(log_bytes), Some(entries)) = (arguments.fill_log, arguments.fill) {
+            let pool = pool.clone();
+            let plan = FillPlan {
+                pool,
+                log_bytes,
+                entries,
+            };
+            durable::fill(&plan).map_err(LabError::from)?;
+            return Ok(Verdict::Well);
+        }
         let plan = ReopenPlan {
             pool: pool.clone(),
             fill: arguments.fill,
@@ -167,6 +239,9 @@ pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
     }
     if let Some(machine) = &arguments.machine {
         return simulator(machine, arguments, output);
+    }
+    if arguments.only.iter().any(|only| durable::knows(only)) {
+        return measure_durable(arguments, output);
     }
     let options = arguments.options()?;
     let machine = Machine::here();
@@ -183,6 +258,48 @@ pub fn run(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
         }
     }
     Ok(Verdict::Well)
+}
+
+/// Measures durable pools, and prints rows and bars.
+fn measure_durable(arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {
+    let options = arguments.durable_options()?;
+    let machine = Machine::here();
+    let report = durable::run(&options, &mut Bars::new()).map_err(LabError::from)?;
+    if let Some(path) = &arguments.write {
+        durable::write(path, &machine, &options, &report).map_err(LabError::from)?;
+    }
+    if output.json() {
+        output.object(&report)?;
+        return Ok(Verdict::Well);
+    }
+    let rows = report.rows.iter().map(durable::row_cells).collect();
+    let bars = report.bars.iter().map(durable::bar_cells).collect();
+    for line in columns(&durable::ROW_COLUMNS, rows) {
+        output.line(&line)?;
+    }
+    output.line("")?;
+    for line in columns(&durable::BAR_COLUMNS, bars) {
+        output.line(&line)?;
+    }
+    Ok(Verdict::Well)
+}
+
+/// Lines of a table whose columns are as wide as their widest cell.
+fn columns(head: &[&str], rows: Vec<Vec<String>>) -> Vec<String> {
+    let head = head.iter().map(|cell| (*cell).to_owned()).collect();
+    let rows: Vec<Vec<String>> = core::iter::once(head).chain(rows).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().enumerate();
+        let cells: Vec<String> = cells
+            .map(|(i, cell)| format!("{cell:<0$}", width(i)))
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 fn simulator(machine: &str, arguments: &Bench, output: &mut Output) -> Result<Verdict, Failure> {

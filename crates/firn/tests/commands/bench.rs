@@ -97,6 +97,52 @@ fn a_pool_that_was_killed_while_it_was_compacted_is_reopened() {
     assert!(number(figure, "ns_wall_per_op") > 0.0);
 }
 
+/// Durable pools, without rivals, whose program need not be built here.
+#[test]
+fn durable_pools_are_told_by_rows_and_bars() {
+    let folder = Folder::new();
+    let (dir, page) = (folder.arg(""), folder.arg("durable.md"));
+    let mut arguments = vec!["--json", "bench", "--dir", &dir, "--write", &page];
+    let parts = ["durable_levels", "durable_reads", "durable_open"];
+    arguments.extend(parts.iter().flat_map(|part| ["--only", part]));
+    arguments.extend([
+        "--n",
+        "20",
+        "--blocks",
+        "1",
+        "--entries",
+        "3000",
+        "--log-mib",
+        "4",
+    ]);
+    let called = firn(&arguments);
+    assert_eq!(called.status, 0, "{}", called.err);
+    let report: Value = serde_json::from_str(&called.out).expect("JSON");
+    let rows = report["rows"].as_array().expect("rows");
+    for part in parts {
+        assert!(rows.iter().any(|row| row["part"] == part), "{part}");
+    }
+    for row in rows {
+        let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+        assert!(
+            text("medium").starts_with("pool, domain ") && !text("level").is_empty(),
+            "{row}"
+        );
+        assert!(number(row, "median") > 0.0, "{row}");
+    }
+    let bars = report["bars"].as_array().expect("bars");
+    assert_eq!(bars.len(), 5, "{bars:?}");
+    assert!(bars.iter().all(|bar| bar["met"].is_boolean()));
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        text.contains("`firn bench --only durable --write`"),
+        "{text}"
+    );
+    let left = std::fs::read_dir(&dir).unwrap();
+    let left = left.filter(|entry| entry.as_ref().unwrap().path().is_dir());
+    assert_eq!(left.count(), 0, "the pools are gone");
+}
+
 /// The simulated machine's bench: a pattern's rate, and a mechanism's share of the rate without it.
 #[test]
 fn the_simulated_machine_is_told_by_rates_and_bars() {

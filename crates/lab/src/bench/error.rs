@@ -29,7 +29,7 @@ pub enum BenchError {
         source: io::Error,
     },
     /// The rival could not be built, started or asked.
-    #[error("{doing}: {problem}; omit --rival to measure Firn alone")]
+    #[error("{doing}: {problem}; --rival chooses which systems are measured")]
     Rival {
         /// The action that failed.
         doing: &'static str,
@@ -47,6 +47,21 @@ pub enum BenchError {
     Cycle {
         /// Whether a cycle is open.
         open: bool,
+    },
+    /// The bytes that a block device writes cannot be counted.
+    #[error(
+        "bytes written cannot be counted at a block device: {problem}; a loop device with ext4 is needed, so be root, \
+         or select the other parts by --only"
+    )]
+    Counting {
+        /// The problem.
+        problem: String,
+    },
+    /// A system wrote other entries than Firn.
+    #[error("{system} wrote other entries than Firn: the two workloads differ")]
+    Differs {
+        /// The system.
+        system: String,
     },
     /// A simulation failed.
     #[error(transparent)]

@@ -10,6 +10,7 @@
 //! structures     FFCCD's phases on every structure, in turns with the rivals'
 //! collector      how dense compaction makes a pool, and what it costs
 //! simulator      how fast the simulated machine is
+//! durable        pools that are durable on a disk, in turns with databases
 //! phases         objects come and go, and in which order
 //! operation, rig, herd    what is measured, on any medium
 //! clock, figure, cores    how it is timed and reported, and how far the cores are
@@ -27,6 +28,7 @@ mod clock;
 mod collector;
 mod cores;
 mod document;
+pub mod durable;
 mod error;
 mod figure;
 mod herd;
@@ -120,7 +122,12 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     if let Some(name) = options.only.iter().find(|name| !known.contains(name)) {
         return Err(BenchError::Unknown {
             name: name.clone(),
-            known: known.join(", "),
+            known: format!(
+                "{}; and on their own {}, {}",
+                known.join(", "),
+                durable::SECTION,
+                durable::PARTS.join(", ")
+            ),
         });
     }
     let structures: Vec<&str> = structures::structures().collect();

@@ -101,7 +101,7 @@ impl Said {
 }
 
 /// A folder that is removed with its content.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
@@ -111,7 +111,7 @@ impl Drop for Folder {
 }
 
 /// A child that does not outlive this value.
-struct Victim(Child);
+pub(super) struct Victim(pub(super) Child);
 
 impl Drop for Victim {
     fn drop(&mut self) {

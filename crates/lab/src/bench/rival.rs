@@ -80,6 +80,21 @@ pub(super) struct Defragmented {
     pub(super) how: String,
 }
 
+/// A rival's times of durable insertions.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Inserted {
+    pub(super) ns_wall_per_op: f64,
+    pub(super) ns_median_per_commit: f64,
+    pub(super) how: String,
+}
+
+/// What a rival wrote for its bytes to be counted.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Volume {
+    pub(super) digest: u64,
+    pub(super) how: String,
+}
+
 /// Nanoseconds per operation in each phase.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct PhaseTimes {
@@ -167,6 +182,25 @@ impl Rival {
         seed: u64,
     ) -> Result<Defragmented, BenchError> {
         self.say(&json!({ "op": "defrag", "structure": structure, "n": n, "seed": seed }))?;
+        self.answer()
+    }
+
+    /// Durable insertions of `count` entries by so many threads, `batch` a commit.
+    pub(super) fn insert(
+        &mut self,
+        count: u64,
+        batch: u64,
+        threads: u64,
+    ) -> Result<Inserted, BenchError> {
+        self.say(
+            &json!({ "op": "durable_insert", "count": count, "batch": batch, "threads": threads }),
+        )?;
+        self.answer()
+    }
+
+    /// `n` insertions and as many skewed updates, all of it home; its files stay until the rival ends.
+    pub(super) fn volume(&mut self, n: u64, batch: u64, seed: u64) -> Result<Volume, BenchError> {
+        self.say(&json!({ "op": "durable_volume", "n": n, "batch": batch, "seed": seed }))?;
         self.answer()
     }
 
