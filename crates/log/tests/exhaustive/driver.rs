@@ -42,9 +42,7 @@ pub enum Step {
     Ask(Reach),
     /// A thread waits until what the system has is on the disk.
     AskSync,
-    /// The older write in flight ends, or the newer one overtakes it.
     EndWrite,
-    Overtake,
     EndSync,
     FailSync,
     EndGrowth,
@@ -54,13 +52,12 @@ pub enum Step {
     Checkpoint,
 }
 
-pub const STEPS: [Step; 11] = [
+pub const STEPS: [Step; 10] = [
     Step::Append,
     Step::Ask(Reach::Disk),
     Step::Ask(Reach::System),
     Step::AskSync,
     Step::EndWrite,
-    Step::Overtake,
     Step::EndSync,
     Step::FailSync,
     Step::EndGrowth,
@@ -101,8 +98,7 @@ pub struct Driver<'c> {
     pub disk: Disk,
     /// The pool at first and after each record.
     pub states: Vec<Words>,
-    /// Writes in flight, each with its place in `writes`.
-    writing: Vec<(usize, Write)>,
+    writing: Option<Write>,
     syncing: Option<Syncing>,
     growing: Option<Growth>,
     stage: Stage,
@@ -167,7 +163,7 @@ impl<'c> Driver<'c> {
                 home: File::durable(start.home.clone()),
             },
             states: vec![start.words.clone()],
-            writing: Vec::new(),
+            writing: None,
             syncing: None,
             growing: None,
             stage: Stage::None,
@@ -188,7 +184,7 @@ impl<'c> Driver<'c> {
 
     /// Whether something was begun that has not ended.
     fn is_amid(&self) -> bool {
-        let begun = !self.writing.is_empty() || self.syncing.is_some() || self.growing.is_some();
+        let begun = self.writing.is_some() || self.syncing.is_some() || self.growing.is_some();
         begun || !matches!(self.stage, Stage::None)
     }
 
@@ -212,8 +208,7 @@ impl<'c> Driver<'c> {
             Step::Ask(Reach::Disk) => log.durable() < log.appended(),
             Step::Ask(Reach::System) => log.handed() < log.appended() && !log.is_busy(),
             Step::AskSync => log.durable() < log.handed() && self.syncing.is_none(),
-            Step::EndWrite => !self.writing.is_empty(),
-            Step::Overtake => self.writing.len() > 1,
+            Step::EndWrite => self.writing.is_some(),
             Step::EndSync => self.syncing.is_some(),
             Step::FailSync => self.syncing.is_some() && self.config.may_fail,
             Step::EndGrowth | Step::Stay => self.growing.is_some(),
@@ -230,8 +225,7 @@ impl<'c> Driver<'c> {
             Step::Append => self.append(),
             Step::Ask(reach) => self.ask(self.log.appended(), reach, contents),
             Step::AskSync => self.ask(self.log.handed(), Reach::Disk, contents),
-            Step::EndWrite => self.end_write(0),
-            Step::Overtake => self.end_write(1),
+            Step::EndWrite => self.end_write(),
             Step::EndSync => self.end_sync(),
             Step::FailSync => self.fail_sync(),
             Step::EndGrowth => self.end_growth(true),
@@ -272,7 +266,7 @@ impl<'c> Driver<'c> {
         match self.log.next(record, reach) {
             Next::Done | Next::Wait | Next::Full => false,
             Next::Sync(sync) => {
-                let in_flight = self.writing.iter().flat_map(|(_, write)| &write.offsets);
+                let in_flight = self.writing.iter().flat_map(|write| &write.offsets);
                 self.syncing = Some(Syncing {
                     sync,
                     moment: self.disk.log.moment(),
@@ -295,23 +289,21 @@ impl<'c> Driver<'c> {
                 }
                 self.writes
                     .push((write.blocks.count() as u64, write.durable));
-                self.writing.push((self.writes.len(), write));
+                self.writing = Some(write);
                 true
             }
         }
     }
 
-    fn end_write(&mut self, place: usize) -> bool {
-        let (_, write) = self.writing.remove(place);
+    fn end_write(&mut self) -> bool {
+        let Some(write) = self.writing.take() else {
+            return false;
+        };
         if write.durable && !self.is(Fault::NotDurable) {
             // This write alone: what was written before may still be on its way.
             let is_ours = |other| write.offsets.iter().any(|&at| block(at) == other);
             let moment = self.disk.log.moment();
             self.disk.log.sync_until(moment, is_ours);
-        }
-        if place > 0 && self.is(Fault::Overtaken) {
-            let (_, older) = self.writing.remove(0);
-            self.log.written(older);
         }
         self.log.written(write);
         true
@@ -428,6 +420,7 @@ impl<'c> Driver<'c> {
             (log.bytes() / BLOCK_BYTES) as u32,
             (log.lag_bytes() / BLOCK_BYTES) as u32,
             u32::from(log.is_busy()),
+            u32::from(self.writing.is_some()),
             u32::from(self.growing.is_some()),
             u32::from(self.has_failed),
         ];
@@ -436,8 +429,6 @@ impl<'c> Driver<'c> {
                 .iter()
                 .map(|&(blocks, durable)| blocks as u32 * 2 + u32::from(durable)),
         );
-        key.push(u32::MAX);
-        key.extend(self.writing.iter().map(|&(place, _)| place as u32));
         if let Some(syncing) = &self.syncing {
             // Its moment counts by what was written since.
             key.extend([u32::MAX, self.disk.log.moment() - syncing.moment]);

@@ -16,8 +16,6 @@ pub enum Fault {
     Order,
     /// L2: a write is said to be durable when it was only begun.
     NotDurable,
-    /// Takes a write for done when a later one is (L2).
-    Overtaken,
     /// L2: recovery goes on behind a block that is missing.
     PastTheEnd,
     /// L2b: a write is taken for durable that is so by itself, while others before it are not.

@@ -61,12 +61,11 @@ const SPACE: Config = Config {
 const ALL: [Config; 4] = [AT_ONCE, TORN, LAPS, SPACE];
 
 /// Every fault, and where it shows.
-const FAULTS: [(Fault, Config); 13] = [
+const FAULTS: [(Fault, Config); 12] = [
     (Fault::StaleLine, AT_ONCE),
     (Fault::Order, AT_ONCE),
     (Fault::NotDurable, AT_ONCE),
     (Fault::PastTheEnd, AT_ONCE),
-    (Fault::Overtaken, AT_ONCE),
     (Fault::DurableAlone, AT_ONCE),
     (Fault::Checksum, TORN),
     (Fault::Lap, LAPS),
