@@ -10,7 +10,8 @@ use firn_format::superblock::{OpenState, StoredDomain};
 use superblocks::change_superblocks;
 
 use support::{AT_SAFEPOINTS, BESIDE, SANITIZED};
-use support::{Language, command, compile, compilers, here, output, run, run_while};
+use support::{Language, command, compile, compile_pmemobj, compilers};
+use support::{here, output, run, run_while};
 
 /// A program compiled by each compiler, with and without optimisation, and with sanitizers; and when objects move.
 fn each(name: &str, test: impl Fn(PathBuf, &str)) {
@@ -80,6 +81,46 @@ fn a_pool_with_a_log_keeps_what_it_has_waited_for() {
         assert_eq!(run_while(collects, &program, &[pool]), "done\n");
         assert!(!folder.path().join("pool.firn-log").exists());
     });
+}
+
+/// Of a program written for libpmemobj.
+#[test]
+fn a_pool_has_a_log_where_the_environment_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = here("examples/pmemobj/list.c");
+    let program = compile_pmemobj("gcc", &source, &["-O2"], folder.path());
+    let pool = folder.path().join("pool");
+    let pool = pool.to_str().unwrap();
+    let run = |arguments: &[&str], durable: &str| {
+        let mut command = command(&program);
+        let output = command
+            .arg(pool)
+            .args(arguments)
+            .env("FIRN_DURABLE", durable)
+            .output();
+        let output = output.unwrap();
+        (
+            output.status.success(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    };
+    let told = |lines: &str| (true, lines.to_owned());
+    let assert_logged = || {
+        let mut copies = Vec::new();
+        change_superblocks(pool, |copy| {
+            copies.push((copy.generation, copy.domain, copy.state));
+        });
+        let newest = copies.iter().max_by_key(|copy| copy.0);
+        let &(_, domain, state) = newest.unwrap();
+        assert_eq!((domain, state), (StoredDomain::Logged, OpenState::Closed));
+        assert!(!folder.path().join("pool.firn-log").exists());
+    };
+    assert!(!run(&["push", "1"], "yes").0);
+    assert_eq!(run(&["push", "1", "2"], "1"), told("2: 2 1\n2 nodes\n"));
+    assert_logged();
+    // It stays as it was made.
+    assert_eq!(run(&["push", "3"], "0"), told("3: 3 2 1\n3 nodes\n"));
+    assert_logged();
 }
 
 #[test]

@@ -14,7 +14,7 @@
 //! | rule | why |
 //! |---|---|
 //! | L1: a record gets its place and its content in one step ([`Log::append`]) | a later record never holds an older word |
-//! | L2: a write takes whole records in their order, and counts once all before it are done | what is durable is a prefix |
+//! | L2: one write is in flight at a time, and it takes whole records in their order | what is durable is a prefix |
 //! | L2b: a write is durable by itself only if all before it are; else a sync makes them so together | a later write may arrive without an earlier one |
 //! | L3: a block carries its number and the log's salt, and its checksum covers both | a block of an earlier lap or opening is none |
 //! | L4: a write begins with a block of its own, and no number is used twice | acknowledged blocks are never rewritten |
@@ -36,8 +36,8 @@ pub use blocks::Blocks;
 pub use coalesce::{Home, HomeWrite, coalesce};
 pub use error::LogError;
 pub use log::{
-    Checkpoint, LEAST_SEGMENTS, LONGEST_RECORD, Log, Next, Options, Reach, Sync, WRITES_IN_FLIGHT,
-    Write, append_lines,
+    Checkpoint, LEAST_SEGMENTS, LONGEST_RECORD, Log, Next, Options, Reach, Sync, Write,
+    append_lines,
 };
 pub use scan::{Found, ReadLog, newest_head, scan};
 pub use segments::Growth;

@@ -37,12 +37,8 @@ pub struct Log {
     next_block: u64,
     /// Number of the block before which all are durable.
     durable_block: u64,
-    /// The number of the newest record that a write has taken.
-    taken: u64,
-    /// Writes in flight, in order.
-    in_flight: VecDeque<InFlight>,
-    /// Whether the file grows.
-    growing: bool,
+    /// Whether a write is in flight, or the file grows.
+    in_flight: bool,
     /// Whether a sync is under way.
     syncing: bool,
     /// Writes that the system was given and that are not durable, in order.
@@ -62,21 +58,6 @@ struct Held {
     /// Number of the block behind its last one.
     end: u64,
 }
-
-/// A write that may reach the disk before or after its neighbours.
-#[derive(Debug)]
-struct InFlight {
-    end: u64,
-    durable: bool,
-    /// Its records, once it is done.
-    done: Option<Vec<u8>>,
-    newest: u64,
-}
-
-/// Writes that may be in flight at once. While a disk writes one, processors prepare the next. Whatever of them a power
-/// failure leaves, recovery stops at the first gap (L4), and nothing behind a gap was acknowledged: a record counts as
-/// handed over, or as durable, when all before it are.
-pub const WRITES_IN_FLIGHT: usize = 2;
 
 /// How far a record is to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +103,7 @@ pub struct Write {
     /// Where each of them lies in the log's file.
     pub offsets: Vec<u64>,
     records: Vec<u8>,
+    end: u64,
     newest: u64,
 }
 
@@ -148,9 +130,7 @@ impl Log {
             durable: 0,
             next_block: head.tail,
             durable_block: head.tail,
-            taken: 0,
-            in_flight: VecDeque::new(),
-            growing: false,
+            in_flight: false,
             syncing: false,
             unsynced: VecDeque::new(),
             held: VecDeque::new(),
@@ -203,9 +183,9 @@ impl Log {
         2 * (self.next_block - self.head.tail) > self.segments.most_blocks()
     }
 
-    /// Whether no more can be written before something ends that is under way.
+    /// Whether a write is in flight, or the file grows.
     pub fn is_busy(&self) -> bool {
-        self.growing || self.in_flight.len() >= WRITES_IN_FLIGHT
+        self.in_flight
     }
 
     /// What to do next so that a record comes so far (L2).
@@ -214,10 +194,7 @@ impl Log {
             Reach::System if self.handed >= record => Next::Done,
             Reach::Disk if self.durable >= record => Next::Done,
             Reach::Disk if self.handed >= record => self.next_sync(),
-            Reach::Disk => {
-                let all_durable = self.in_flight.iter().all(|write| write.durable);
-                self.next_write(self.unsynced.is_empty() && all_durable)
-            }
+            Reach::Disk => self.next_write(self.unsynced.is_empty()),
             Reach::System => self.next_write(false),
         }
     }
@@ -234,7 +211,7 @@ impl Log {
     }
 
     fn next_write(&mut self, durable: bool) -> Next {
-        if self.is_busy() || self.staged.is_empty() {
+        if self.in_flight || self.staged.is_empty() {
             return Next::Wait;
         }
         let wanted = (self.staged.len() as u64).div_ceil(PAYLOAD_BYTES as u64);
@@ -242,7 +219,7 @@ impl Log {
         if wanted > room
             && let Some(growth) = self.segments.growth(wanted - room)
         {
-            self.growing = true;
+            self.in_flight = true;
             return Next::Grow(growth);
         }
         let (bytes, records) = self.that_fit(room as usize * PAYLOAD_BYTES);
@@ -251,39 +228,33 @@ impl Log {
         }
         let rest = self.staged.split_off(bytes);
         let taken = std::mem::replace(&mut self.staged, rest);
+        self.in_flight = true;
         Next::Write(self.seal(taken, records, durable))
     }
 
     /// Slots were written and are durable.
     pub fn grown(&mut self, growth: &Growth) {
-        self.growing = false;
+        self.in_flight = false;
         self.segments.grown(growth);
     }
 
     /// There is no space for more slots: the log stays as long as it is.
     pub fn stay(&mut self) {
-        self.growing = false;
+        self.in_flight = false;
         self.segments.stay();
     }
 
-    /// A write is done. It counts once all before it are done, too.
+    /// A write is done.
     pub fn written(&mut self, write: Write) {
-        let ours = self
-            .in_flight
-            .iter_mut()
-            .find(|other| other.newest == write.newest);
-        let ours = ours.expect("a write is done once");
-        (ours.durable, ours.done) = (write.durable, Some(write.records));
-        while let Some(write) = self.in_flight.pop_front_if(|write| write.done.is_some()) {
-            self.handed = write.newest;
-            self.unsynced.push_back(Held {
-                records: write.done.unwrap_or_default(),
-                newest: write.newest,
-                end: write.end,
-            });
-            if write.durable {
-                self.settle(write.newest);
-            }
+        self.in_flight = false;
+        self.handed = write.newest;
+        self.unsynced.push_back(Held {
+            records: write.records,
+            newest: write.newest,
+            end: write.end,
+        });
+        if write.durable {
+            self.settle(write.newest);
         }
     }
 
@@ -345,7 +316,7 @@ impl Log {
 
     /// The bytes and the number of staged records that fit into so many bytes, from the first on.
     fn that_fit(&self, bytes: usize) -> (usize, u64) {
-        let newer = self.appended - self.taken;
+        let newer = self.appended - self.handed;
         if self.staged.len() <= bytes {
             return (self.staged.len(), newer);
         }
@@ -372,19 +343,13 @@ impl Log {
             offsets.push(place.expect("there is room for what fits"));
         }
         self.next_block += offsets.len() as u64;
-        self.taken += count;
-        self.in_flight.push_back(InFlight {
-            end: self.next_block,
-            durable,
-            done: None,
-            newest: self.taken,
-        });
         Write {
             blocks,
             offsets,
             records,
             durable,
-            newest: self.taken,
+            end: self.next_block,
+            newest: self.handed + count,
         }
     }
 }

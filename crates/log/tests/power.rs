@@ -157,8 +157,6 @@ struct Driver {
     log: Log,
     /// The pool after each record, from the last recovery on.
     states: Vec<Words>,
-    /// A write that another one may overtake.
-    slow: Option<Write>,
     value: u64,
 }
 
@@ -187,7 +185,6 @@ impl Driver {
             home_file: File::default(),
             log: Log::begin(head, OPTIONS),
             states: vec![Words::new()],
-            slow: None,
             value: 0,
         }
     }
@@ -221,10 +218,7 @@ impl Driver {
         loop {
             let newest = self.log.appended();
             match self.log.next(newest, reach) {
-                Next::Done | Next::Wait => match self.slow.take() {
-                    Some(write) => self.end(write),
-                    None => return true,
-                },
+                Next::Done | Next::Wait => return true,
                 Next::Sync(sync) => {
                     if random.u8(..6) == 0 {
                         return false;
@@ -235,10 +229,6 @@ impl Driver {
                     self.log.synced(sync);
                 }
                 Next::Full => {
-                    if let Some(write) = self.slow.take() {
-                        self.end(write);
-                        continue;
-                    }
                     if let Next::Sync(sync) = self.log.next(self.log.handed(), Reach::Disk) {
                         self.log_file.sync();
                         self.log.synced(sync);
@@ -258,13 +248,7 @@ impl Driver {
                     if random.u8(..6) == 0 {
                         return false;
                     }
-                    match self.slow {
-                        None if random.u8(..3) == 0 => {
-                            self.slow = Some(write);
-                            self.append_any(random);
-                        }
-                        _ => self.end(write),
-                    }
+                    self.end(write);
                 }
             }
         }
@@ -320,7 +304,6 @@ impl Driver {
     /// Loses power and recovers, maybe several times; the pool is one that was, and nothing durable is lost.
     fn recover(&mut self, random: &mut fastrand::Rng) -> Result<(), String> {
         let acknowledged = self.log.durable() as usize;
-        self.slow = None;
         loop {
             self.log_file.lose_power(random);
             self.home_file.lose_power(random);

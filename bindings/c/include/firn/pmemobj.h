@@ -33,9 +33,10 @@
  * wanted. To find out whether a program may request it, FIRN_COLLECT=safepoints moves everything at every safepoint, and
  * FIRN_GUARD=1 (the default in debug builds of the library) stops the program when it uses memory that an object has
  * left, and prints the object's type. With FIRN_ASSUME_PERSISTENT=adr, or eadr, pools are flushed as on persistent
- * memory wherever they lie, for measurements.
+ * memory wherever they lie, for measurements. With FIRN_DURABLE=1 a new pool has a log beside it, and survives power
+ * failures on any disk; each flush is then a write to the disk, for which the call waits.
  *
- * A pool that was open on an ordinary file when the machine went down cannot be opened again: firn_salvage (firn.h), or
+ * Another pool that was open on an ordinary file when the machine went down cannot be opened again: firn_salvage (firn.h), or
  * `firn copy --salvage`, makes a new one from it if it is undamaged. FIRN_ANY_FILE_SYSTEM=1 allows pools on file systems
  * where a store to a full disk may kill the program (SIGBUS), such as btrfs, overlayfs and NFS.
  *

@@ -54,12 +54,12 @@ fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
 }
 
 /// The options of a new pool. A program written for libpmemobj flushes as for persistent memory, after each store that
-/// matters; on a disk each flush would be a write. So its pools survive power failures only where that is asked for.
+/// matters; with a log on a disk each flush is a write. So there is one only where that is asked for.
 fn of_new_pool(options: MappedOptions) -> Outcome<MappedOptions> {
     match std::env::var("FIRN_DURABLE").as_deref() {
         _ if options.domain.is_some() => Ok(options),
-        Err(_) | Ok("" | "0") => Ok(options.domain(Domain::Process)),
-        Ok("1") => Ok(options),
+        Err(_) | Ok("" | "0") => Ok(options),
+        Ok("1") => Ok(options.domain(Domain::Logged)),
         Ok(other) => Err(Failure::invalid(format!(
             "FIRN_DURABLE must be `0` or `1`, not `{other}`"
         ))),

@@ -53,7 +53,7 @@ impl<'s, M: Medium> OpenTransaction<'s, M> {
     ///
     /// # Panics
     ///
-    /// After [`OpenTransaction::commit_in_place`].
+    /// After [`OpenTransaction::commit_deferred`].
     #[inline]
     pub fn tx(&self) -> Tx<'_, M> {
         assert!(!self.done, "the transaction is over");

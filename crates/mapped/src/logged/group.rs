@@ -1,6 +1,6 @@
 //! Group commit: who waits for the disk writes for all.
 //!
-//! A thread that waits for a ticket and finds fewer than two writes in flight takes everything that is staged and writes it.
+//! A thread that waits for a ticket and finds no write in flight takes everything that is staged and writes it.
 //! Whatever is appended meanwhile joins the next write.
 //!
 //! Concurrency: the lock around the [`Log`] is held for steps in memory alone, never during I/O.
@@ -23,6 +23,8 @@ pub(super) struct Group {
     /// Counts how often more became durable, there was room, or something failed: what threads wait for. Not a
     /// [`Condvar`], after which they would all take the lock, one behind the other, only to see that they are done.
     changes: AtomicU32,
+    /// Threads that wait for that. Changed and read with the lock held.
+    sleepers: AtomicU32,
     /// Signalled when a checkpoint is due.
     checkpoint_due: Condvar,
     /// Signalled when something is due that nobody waits for.
@@ -79,6 +81,7 @@ impl Group {
                 due: None,
             }),
             changes: AtomicU32::new(0),
+            sleepers: AtomicU32::new(0),
             checkpoint_due: Condvar::new(),
             write_due: Condvar::new(),
             appended: AtomicU64::new(0),
@@ -227,6 +230,7 @@ impl Group {
     /// Waits for the next change. Changes are made under the lock, so none is missed between the look and the wait.
     fn wait_for_change(&self, state: MutexGuard<'_, State>) {
         let seen = self.changes.load(Ordering::Relaxed);
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
         drop(state);
         // The caller looks again, whatever ended the wait.
         let _ = futex::wait(&self.changes, Flags::PRIVATE, seen, None);
@@ -236,8 +240,11 @@ impl Group {
     fn announce(&self) {
         const ALL: u32 = i32::MAX as u32;
         self.changes.fetch_add(1, Ordering::Release);
-        // It fails only for unmapped memory.
-        let _ = futex::wake(&self.changes, Flags::PRIVATE, ALL);
+        // Who goes to sleep later sees the change.
+        if self.sleepers.swap(0, Ordering::Relaxed) > 0 {
+            // It fails only for unmapped memory.
+            let _ = futex::wake(&self.changes, Flags::PRIVATE, ALL);
+        }
     }
 
     /// Sees to it that everything up to now is durable so much later.
