@@ -106,12 +106,13 @@ fn a_pool_has_a_log_where_the_environment_asks_for_it() {
     };
     let told = |lines: &str| (true, lines.to_owned());
     let assert_logged = || {
-        let mut copies = Vec::new();
+        let copies = std::cell::RefCell::new(Vec::new());
         change_superblocks(pool, |copy| {
-            copies.push((copy.generation, copy.domain, copy.state));
+            let read = (copy.generation, copy.domain, copy.state);
+            copies.borrow_mut().push(read);
         });
-        let newest = copies.iter().max_by_key(|copy| copy.0);
-        let &(_, domain, state) = newest.unwrap();
+        let newest = copies.into_inner().into_iter().max_by_key(|copy| copy.0);
+        let (_, domain, state) = newest.unwrap();
         assert_eq!((domain, state), (StoredDomain::Logged, OpenState::Closed));
         assert!(!folder.path().join("pool.firn-log").exists());
     };
