@@ -72,12 +72,12 @@ pub fn convert(
 }
 
 /// What a pool is now.
-struct Now {
+pub(crate) struct Now {
     version: u32,
-    domain: &'static str,
+    pub(crate) domain: &'static str,
 }
 
-fn look(path: &Path) -> Result<Now, ToolError> {
+pub(crate) fn look(path: &Path) -> Result<Now, ToolError> {
     let medium = Mapped::peek(path)?;
     let format = |source| ToolError::Format {
         path: medium.name(),

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use firn_heap::{CopyError, CopyIdentity, CopyProgress, OpenError, Pool};
 use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Domain;
 use serde::Serialize;
 
 use crate::any::{Torn, open_any};
 use crate::check::findings;
+use crate::convert::look;
 use crate::{Progress, ToolError, stat};
 
 /// The result of a copy.
@@ -27,7 +29,7 @@ pub struct CopyReport {
 
 /// Copies the live objects of the pool in `path` into a new pool in the file `new`, packed and checked. A pool whose
 /// programs store addresses that no type declares is copied as it is. The copy has the identity of the pool, or one of
-/// its own.
+/// its own, and a log if the pool has one.
 ///
 /// A pool that was open when the machine died is salvaged if `torn` says so: what is whole is copied, and the report
 /// says what is lost ([`Pool::salvage`]).
@@ -42,7 +44,7 @@ pub fn copy(
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
 ) -> Result<CopyReport, ToolError> {
-    let target = Mapped::create(new, 0, mapped)?;
+    let target = Mapped::create(new, 0, &of_copy_of(path, mapped))?;
     let lost = match open_any(path, Torn::Refuse, mapped, progress) {
         Err(ToolError::Open(OpenError::MachineDied { .. })) if torn == Torn::InMemory => {
             salvage(target, path, new, mapped, progress)?
@@ -62,6 +64,16 @@ pub fn copy(
         new_file_bytes: new.file_bytes,
         lost,
     })
+}
+
+/// How a copy is mapped: with a log if the pool has one. A pool that cannot be looked at cannot be copied either, or only
+/// in part.
+fn of_copy_of(path: &Path, mapped: &MappedOptions) -> MappedOptions {
+    let has_log = look(path).is_ok_and(|pool| pool.domain == Domain::Logged.name());
+    match mapped.domain {
+        None if has_log => mapped.clone().domain(Domain::Logged),
+        _ => mapped.clone(),
+    }
 }
 
 /// Makes a new pool of the parts that are whole. Returns what is lost, in sentences.

@@ -199,10 +199,21 @@ fn child_that_is_killed() {
 
 #[test]
 fn a_killed_program_loses_nothing_that_was_acknowledged() {
+    kill_again_and_again(5);
+}
+
+#[test]
+#[ignore = "takes minutes; cargo xtask test --long"]
+fn hundreds_of_killed_programs_lose_nothing_that_was_acknowledged() {
+    (0..500 / KILLS + 1).for_each(kill_again_and_again);
+}
+
+/// Kills programs that insert to one pool.
+fn kill_again_and_again(seed: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
     drop(create(&path));
-    let mut random = Random(5);
+    let mut random = Random(seed);
     let mut least = 0;
     for _ in 0..KILLS {
         let mut command = Command::new(std::env::current_exe().unwrap());

@@ -19,9 +19,6 @@ use crate::logged::{create, entries, insert, options};
 use crate::support::Random;
 
 const SECTOR: u64 = 512;
-/// Runs, and images of each.
-const RUNS: u64 = 10;
-const IMAGES: u64 = 20;
 
 /// What happened, in order.
 #[derive(Debug)]
@@ -292,11 +289,22 @@ fn record(path: &Path, seed: u64) -> Vec<Event> {
 
 #[test]
 fn a_power_failure_loses_nothing_that_was_acknowledged_and_tears_nothing() {
+    cut_power(0..25, 40);
+}
+
+#[test]
+#[ignore = "takes an hour; cargo xtask test --long"]
+fn a_hundred_thousand_power_failures_lose_nothing_and_tear_nothing() {
+    cut_power(25..525, 200);
+}
+
+/// Cuts the power of each run so often.
+fn cut_power(runs: Range<u64>, images_of_each: u64) {
     // In memory where that is possible: the images need no disk.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let folder = folder.unwrap();
-    let (mut random, mut images) = (Random(17), 0);
-    for run in 0..RUNS {
+    let (mut random, mut images) = (Random(17 + runs.start), 0);
+    for run in runs {
         let path = folder.path().join(format!("run{run}"));
         drop(create(&path));
         let base = folder.path().join("base");
@@ -309,7 +317,7 @@ fn a_power_failure_loses_nothing_that_was_acknowledged_and_tears_nothing() {
         drop((session, pool));
         std::fs::copy(&path, &base).unwrap();
         let events = record(&path, run);
-        for _ in 0..IMAGES {
+        for _ in 0..images_of_each {
             let end = random.below(events.len() as u64 + 1) as usize;
             let cut = Cut::at(&events[..end], before);
             let image = folder.path().join("image");
