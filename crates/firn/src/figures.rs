@@ -5,7 +5,8 @@ use std::fmt::Write;
 pub use firn_tools::figures::{bytes, count};
 use firn_tools::map::{MapFigures, MapReport};
 use firn_tools::{
-    CollectorFigures, ConvertReport, CopyReport, DefragReport, LoadReport, Stat, StopBucket,
+    CollectorFigures, ConvertReport, CopyReport, DefragReport, LoadReport, LogFigures, Stat,
+    StopBucket,
 };
 
 /// The output of `firn load`.
@@ -149,6 +150,20 @@ fn pages(figures: &MapFigures) -> String {
     text
 }
 
+/// The log of a pool in use.
+fn log(log: &LogFigures) -> String {
+    format!(
+        "{}, {} behind; {} records in {} writes of {}; {} times home, {}",
+        bytes(log.bytes),
+        bytes(log.lag_bytes),
+        count(log.records),
+        count(log.writes),
+        bytes(log.written_bytes),
+        count(log.checkpoints),
+        bytes(log.home_bytes)
+    )
+}
+
 /// The output of `firn stat`.
 pub fn stat(stat: &Stat) -> String {
     let mut text = String::new();
@@ -181,6 +196,9 @@ pub fn stat(stat: &Stat) -> String {
         "transactions",
         format!("{} ({} aborted)", count(stat.commits), count(stat.aborts)),
     );
+    if let Some(log) = &stat.log {
+        line("log", self::log(log));
+    }
     if stat.starved > 0 {
         line("starved requests", count(stat.starved));
     }

@@ -81,8 +81,7 @@ const FIRST_TYPE: usize = FIRST_CLASS + CLASSES + 1;
 pub const WORDS: usize = FIRST_TYPE + 2 * COUNTED_TYPES;
 
 const _: () = assert!(WORDS * 8 <= STATISTICS_BLOCK_BYTES as usize);
-const _: () =
-    assert!(STATISTICS.0 + (LANES as u64 + 1) * STATISTICS_BLOCK_BYTES <= firn_units::CHUNK_BYTES);
+const _: () = assert!(ALL_BLOCKS.end <= firn_units::CHUNK_BYTES);
 
 impl Counter {
     /// Index of the counter's word in a block.
@@ -139,6 +138,45 @@ pub const fn block_at(block: usize) -> VirtAddr {
 /// Number of blocks.
 pub const BLOCKS: usize = LANES + 1;
 
-/// All blocks. Recovery believes none of them.
-pub const ALL_BLOCKS: Range<u64> =
-    STATISTICS.0..STATISTICS.0 + BLOCKS as u64 * STATISTICS_BLOCK_BYTES;
+/// The block behind the others: what the log of an open pool does ([`LogFigure`]).
+pub const LOG_FIGURES: Range<u64> = block_at(BLOCKS).0..block_at(BLOCKS).0 + STATISTICS_BLOCK_BYTES;
+
+/// All blocks, that of the log included. Recovery believes none of them.
+pub const ALL_BLOCKS: Range<u64> = STATISTICS.0..LOG_FIGURES.end;
+
+/// A figure of the log beside an open pool. The log's owner stores them for other processes to see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogFigure {
+    /// Bytes of the log's file.
+    Bytes,
+    /// Bytes of it that are not home: what a crash would have to bring home.
+    Lag,
+    /// Records that were written since the pool was opened.
+    Records,
+    /// Writes that they took, each to the disk or to the system.
+    Writes,
+    /// Bytes of these writes.
+    WrittenBytes,
+    /// How often the log was brought home.
+    Checkpoints,
+    /// Bytes that were written home.
+    HomeBytes,
+}
+
+impl LogFigure {
+    /// All, in the order of their words.
+    pub const ALL: [Self; 7] = [
+        Self::Bytes,
+        Self::Lag,
+        Self::Records,
+        Self::Writes,
+        Self::WrittenBytes,
+        Self::Checkpoints,
+        Self::HomeBytes,
+    ];
+
+    /// The figure's word.
+    pub const fn at(self) -> VirtAddr {
+        VirtAddr(LOG_FIGURES.start + self as u64 * 8)
+    }
+}

@@ -167,6 +167,10 @@ impl Pages for Mapped {
         self.load_u64(VirtAddr(at))
     }
 
+    fn set_word(&self, at: u64, word: u64) {
+        self.store_u64(VirtAddr(at), word);
+    }
+
     fn allocate(&self, range: Range<u64>) -> Result<(), MediumError> {
         self.reserve_space(range)
     }

@@ -5,6 +5,7 @@ use core::sync::atomic::AtomicU64;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use firn_format::statistics::LOG_FIGURES;
 use firn_format::superblock::StoredDomain;
 use firn_log::Home;
 use firn_media::{Domain, MediumError, Memory, Space};
@@ -192,6 +193,7 @@ impl Mapped {
             medium.complete_pieces()?;
             logged.share_statistics(&medium, 0)?;
             logged.start(&medium, log, log_file)?;
+            logged.reserve(&medium, LOG_FIGURES)?;
         }
         Ok(medium)
     }

@@ -51,7 +51,8 @@ pub use load::{LineInput, LoadReport, load_lines, load_tree};
 pub use progress::{Progress, Silent};
 pub use select::{delete_fraction, remove_keys};
 pub use stat::{
-    ClassFigures, CollectorFigures, Stat, StepTime, StopBucket, StopFigures, TypeFigures, stat,
+    ClassFigures, CollectorFigures, LogFigures, Stat, StepTime, StopBucket, StopFigures,
+    TypeFigures, stat,
 };
 pub use store::{Entry, Store, StoreOptions};
 pub use tree::{Tree, TreeLimits};

@@ -53,6 +53,8 @@ fn the_domain_that_a_program_asks_for_is_the_one_that_it_gets() {
         (0, StoredDomain::Process),
         (1, StoredDomain::Adr),
         (2, StoredDomain::Eadr),
+        (3, StoredDomain::Process),
+        (4, StoredDomain::Logged),
     ];
     for (domain, stored) in asked {
         let path = folder.path().join(format!("{domain}"));
@@ -76,7 +78,7 @@ fn the_domain_that_a_program_asks_for_is_the_one_that_it_gets() {
         assert_eq!(newest.unwrap().domain, stored);
     }
     let options = Options {
-        domain: 3,
+        domain: 5,
         ..Options::default()
     };
     let mut none = Handed::NULL;

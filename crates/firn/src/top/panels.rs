@@ -126,7 +126,19 @@ fn throughput_rows(scene: &Scene) -> Vec<Row> {
         let sign = if rate < 0.0 { '-' } else { '+' };
         format!("{sign}{}", bytes(rate.abs() as u64))
     });
-    vec![
+    let log = stat.log.map(|log| {
+        let writes = per_second(scene, |change| {
+            let writes = change.log_writes_per_second;
+            let shared = if writes > 0.0 {
+                change.commits_per_second / writes
+            } else {
+                0.0
+            };
+            format!("{shared:.1} a write, {} writes", count(writes as u64))
+        });
+        Row::new("log", format!("{writes}, {} behind", bytes(log.lag_bytes)))
+    });
+    let mut rows = vec![
         Row::new(
             "commits",
             rate(|change| change.commits_per_second, stat.commits),
@@ -140,7 +152,9 @@ fn throughput_rows(scene: &Scene) -> Vec<Row> {
             "watched for",
             format!("{:>10.0} s", scene.watched.as_secs_f64()),
         ),
-    ]
+    ];
+    rows.extend(log);
+    rows
 }
 
 /// A rate, or a dash where there is none: after the first look, and while the pool cannot be read.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use firn_tools::top::Scene;
-use firn_tools::{CollectorFigures, Stat, StepTime, StopBucket, StopFigures, TypeFigures};
+use firn_tools::{
+    CollectorFigures, LogFigures, Stat, StepTime, StopBucket, StopFigures, TypeFigures,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -84,6 +86,22 @@ fn assert_says(text: &str, words: &[&str]) {
     for words in words {
         assert!(text.contains(words), "{words}:\n{text}");
     }
+}
+
+#[test]
+fn a_log_is_shown_where_there_is_one() {
+    let with_log = |commits, writes| Stat {
+        log: Some(LogFigures {
+            lag_bytes: 3 << 20,
+            writes,
+            ..LogFigures::default()
+        }),
+        ..stat(commits)
+    };
+    let mut scene = Scene::new("/some/where/p.firn".into(), with_log(0, 0));
+    scene.see(with_log(9000, 2000), Duration::from_secs(2));
+    let text = drawn(&scene, 120, 40);
+    assert_says(&text, &["4.5 a write, 1 000 writes /s, 3.0 MiB behind"]);
 }
 
 #[test]

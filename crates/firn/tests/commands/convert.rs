@@ -156,5 +156,9 @@ fn a_pool_changes_its_domain() {
     let copy = folder.arg("copy");
     assert_eq!(firn(&["copy", &pool, &copy]).status, 0);
     assert_eq!(firn(&["scan", &copy]).out, firn(&["scan", &pool]).out);
-    assert!(firn(&["stat", &copy, "--json"]).out.contains("\"domain\": \"logged\""));
+    assert!(
+        firn(&["stat", &copy, "--json"])
+            .out
+            .contains("\"domain\": \"logged\"")
+    );
 }

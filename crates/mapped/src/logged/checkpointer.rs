@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use firn_format::statistics::LogFigure;
 use firn_log::Reach;
 
 use super::disk::Disk;
@@ -88,6 +89,12 @@ impl Checkpointer {
                 let since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
                 home_file.give_back(&home, &since)?;
                 drop(since);
+                let bytes = home
+                    .writes
+                    .iter()
+                    .map(|write| write.bytes.len() as u64)
+                    .sum();
+                self.group.figures.add(LogFigure::HomeBytes, bytes);
                 home_file.write(&home)
             }),
             // L6: what the head declares to be home is durable there before.
@@ -106,6 +113,8 @@ impl Checkpointer {
             return failed.map_or(Ok(()), Err);
         }
         state.log.end_checkpoint(checkpoint);
+        self.group.figures.add(LogFigure::Checkpoints, 1);
+        self.group.tell_figures(&state);
         self.group.room(&mut state);
         Ok(())
     }

@@ -10,10 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use firn_format::log::BLOCK_BYTES;
+use firn_format::statistics::LogFigure;
 use firn_log::{Log, Next, Reach, append_lines};
 use firn_units::WORDS_PER_LINE;
 use rustix::thread::futex::{self, Flags};
 
+use super::figures::Figures;
 use super::log_file::LogFile;
 
 /// The log of an open pool and its file.
@@ -42,6 +45,7 @@ pub(super) struct Group {
     /// Whether [`State::failed`] is set.
     has_failed: AtomicBool,
     pub(super) file: LogFile,
+    pub(super) figures: Figures,
 }
 
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl Group {
             durable: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
             file,
+            figures: Figures::default(),
         }
     }
 
@@ -206,8 +211,13 @@ impl Group {
                 drop(state);
                 let written = self.file.write(&write);
                 let mut state = self.lock();
+                let bytes = write.offsets.len() as u64 * BLOCK_BYTES;
                 match written {
-                    Ok(()) => state.log.written(write),
+                    Ok(()) => {
+                        state.log.written(write);
+                        self.figures.add(LogFigure::Writes, 1);
+                        self.figures.add(LogFigure::WrittenBytes, bytes);
+                    }
                     Err(source) => self.fail(&mut state, "writing to the log", source),
                 }
                 self.tell(&state);
@@ -221,10 +231,19 @@ impl Group {
             .store(state.log.staged_bytes(), Ordering::Relaxed);
         self.handed.store(state.log.handed(), Ordering::Release);
         self.durable.store(state.log.durable(), Ordering::Release);
+        self.tell_figures(state);
         if state.log.is_half_full() {
             self.checkpoint_due.notify_all();
         }
         self.announce();
+    }
+
+    /// Says how large the log is.
+    pub(super) fn tell_figures(&self, state: &State) {
+        self.figures.set(LogFigure::Bytes, state.log.bytes());
+        self.figures.set(LogFigure::Lag, state.log.lag_bytes());
+        self.figures.set(LogFigure::Records, state.log.handed());
+        self.figures.changed();
     }
 
     /// Waits for the next change. Changes are made under the lock, so none is missed between the look and the wait.

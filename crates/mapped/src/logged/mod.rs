@@ -20,6 +20,7 @@
 //! noted       lines that a thread has written back
 //! disk        what is asked of the disk
 //! group       the log in memory, and who writes it
+//! figures     what other processes see of that
 //! log_file    the log's file
 //! home        the pool's file
 //! checkpointer   brings the log home
@@ -30,6 +31,7 @@
 
 mod checkpointer;
 mod disk;
+mod figures;
 mod group;
 mod home;
 mod log_file;

@@ -30,6 +30,9 @@ pub(crate) trait Pages {
     /// The word at an address.
     fn word_at(&self, at: u64) -> u64;
 
+    /// Stores a word, which may be stored to.
+    fn set_word(&self, at: u64, word: u64);
+
     /// Allocates blocks, and maps what the medium grows by.
     fn allocate(&self, range: Range<u64>) -> Result<(), MediumError>;
 

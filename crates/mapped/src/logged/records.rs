@@ -84,7 +84,7 @@ impl Logged {
         ticket: Ticket,
         level: Level,
     ) -> Result<(), MediumError> {
-        match level {
+        let come = match level {
             Level::Written => self.wait(on, ticket, Reach::System),
             Level::Group(time) => {
                 let due = |group: &Group| group.write_within(ticket.0, time);
@@ -93,7 +93,9 @@ impl Logged {
             }
             // A level that is unknown here is as durable as can be.
             _ => self.wait(on, ticket, Reach::Disk),
-        }
+        };
+        self.show_figures(on);
+        come
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::PoisonError;
 
 use firn_format::log::Record;
-use firn_format::statistics::ALL_BLOCKS;
+use firn_format::statistics::{ALL_BLOCKS, LOG_FIGURES};
 use firn_media::MediumError;
 
 use super::pages::Pages;
@@ -19,7 +19,8 @@ impl Logged {
         let file = on.file();
         let begun = recovery::begin(file, identity, UNPUBLISHED, on.randomness(), &self.options);
         let started = begun.and_then(|(log, log_file)| self.start(on, log, log_file));
-        started.map_err(|refused| on.io("making the log", io::Error::other(refused)))
+        started.map_err(|refused| on.io("making the log", io::Error::other(refused)))?;
+        self.reserve(on, LOG_FIGURES)
     }
 
     /// Blocks are allocated at once, so that words never lack one on their way home.

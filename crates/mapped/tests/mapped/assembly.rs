@@ -42,8 +42,9 @@ fn the_hot_operations_compile_to_themselves() {
     }
 }
 
-/// Two tests of the domain, a call, a fence, and the function's own prologue and epilogue.
-const MOST_INSTRUCTIONS_OF_A_PERSIST: usize = 24;
+/// Two tests of the domain, which tell a log from a fence, two calls, a fence, and the function's own prologue and
+/// epilogues.
+const MOST_INSTRUCTIONS_OF_A_PERSIST: usize = 28;
 
 /// The mnemonic of an instruction.
 fn kind(code: &str) -> &str {

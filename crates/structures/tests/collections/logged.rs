@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use firn_format::statistics::LogFigure;
 use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
 use firn_heap::{CopyIdentity, Error, FrameContent, Occupancy, Pool, PoolOptions, Statistics};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Domain, Level, Medium, Space};
+use firn_media::{Domain, Level, Medium, Memory, Space};
 use firn_structures::Map;
 
 use crate::support::Random;
@@ -123,6 +124,9 @@ fn the_present_is_seen_from_outside() {
             let seen = Statistics::read(&peeked).unwrap();
             assert_eq!((seen.domain, seen.open), ("logged", true));
             assert_eq!(seen.commits, number + 2, "one made the map");
+            let log = |figure: LogFigure| peeked.load_u64(figure.at());
+            assert!(log(LogFigure::Records) > number && log(LogFigure::Writes) > number);
+            assert!(log(LogFigure::WrittenBytes) >= log(LogFigure::Lag));
             // Words of each session's newest transaction are in its lane, and reach their places with the next.
             let used = |pages: &Occupancy| {
                 pages

@@ -4,9 +4,10 @@ mod collector;
 
 use std::path::Path;
 
+use firn_format::statistics::LogFigure;
 use firn_heap::{PoolKind, Statistics};
 use firn_mapped::Mapped;
-use firn_media::Space;
+use firn_media::{Domain, Memory, Space};
 use serde::Serialize;
 
 use crate::ToolError;
@@ -62,12 +63,49 @@ pub struct Stat {
     pub stops: u64,
     /// Requests for a phase change that were withdrawn.
     pub starved: u64,
+    /// The log of a pool in use that has one.
+    pub log: Option<LogFigures>,
     /// The collector's work.
     pub collector: CollectorFigures,
     /// Objects by type.
     pub types: Vec<TypeFigures>,
     /// Objects by size class.
     pub classes: Vec<ClassFigures>,
+}
+
+/// What the log beside a pool has done since a program opened the pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LogFigures {
+    /// Bytes of the log's file.
+    pub bytes: u64,
+    /// Bytes of it that a crash would have to bring home.
+    pub lag_bytes: u64,
+    /// Records that were written.
+    pub records: u64,
+    /// Writes that they took.
+    pub writes: u64,
+    /// Bytes of these writes.
+    pub written_bytes: u64,
+    /// How often the log was brought home.
+    pub checkpoints: u64,
+    /// Bytes that were written home.
+    pub home_bytes: u64,
+}
+
+impl LogFigures {
+    /// The figures that the pool's program shows; `None` if none has it open with a log.
+    fn read(medium: &Mapped, domain: &str, open: bool) -> Option<Self> {
+        let of = |figure: LogFigure| medium.load_u64(figure.at());
+        (open && domain == Domain::Logged.name()).then(|| Self {
+            bytes: of(LogFigure::Bytes),
+            lag_bytes: of(LogFigure::Lag),
+            records: of(LogFigure::Records),
+            writes: of(LogFigure::Writes),
+            written_bytes: of(LogFigure::WrittenBytes),
+            checkpoints: of(LogFigure::Checkpoints),
+            home_bytes: of(LogFigure::HomeBytes),
+        })
+    }
 }
 
 /// Objects of one type.
@@ -131,6 +169,7 @@ pub fn stat(path: &Path) -> Result<Stat, ToolError> {
         aborts: read.aborts,
         stops: read.stops,
         starved: read.starved,
+        log: LogFigures::read(&medium, read.domain, read.open),
         collector: read.collector.into(),
         types: read.types.into_iter().map(TypeFigures::from).collect(),
         classes: read.classes.into_iter().map(ClassFigures::from).collect(),

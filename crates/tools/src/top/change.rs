@@ -16,6 +16,8 @@ pub struct Change {
     pub commits_per_second: f64,
     /// Aborted transactions in a second.
     pub aborts_per_second: f64,
+    /// Writes of the log in a second; none without a log.
+    pub log_writes_per_second: f64,
     /// Growth of the live bytes per second; negative if they shrink.
     pub live_bytes_per_second: f64,
     /// Cycles of the collector that ended.
@@ -51,6 +53,10 @@ impl Change {
             seconds,
             commits_per_second: rate(before.commits, after.commits),
             aborts_per_second: rate(before.aborts, after.aborts),
+            log_writes_per_second: match (&before.log, &after.log) {
+                (Some(before), Some(after)) => rate(before.writes, after.writes),
+                _ => 0.0,
+            },
             live_bytes_per_second: a_second(
                 after.live_bytes as f64 - before.live_bytes as f64,
                 seconds,
@@ -92,6 +98,7 @@ fn a_second(amount: f64, seconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LogFigures;
 
     fn stat(commits: u64) -> Stat {
         Stat {
@@ -113,6 +120,23 @@ mod tests {
     }
 
     const TWO_SECONDS: Duration = Duration::from_secs(2);
+
+    #[test]
+    fn writes_of_the_log_are_counted_where_there_is_one() {
+        let with_log = |writes| Stat {
+            log: Some(LogFigures {
+                writes,
+                ..LogFigures::default()
+            }),
+            ..Stat::default()
+        };
+        let rate = |before: &Stat, after: &Stat| {
+            Change::between(before, after, TWO_SECONDS).log_writes_per_second
+        };
+        assert_eq!(rate(&with_log(100), &with_log(500)), 200.0);
+        assert_eq!(rate(&with_log(500), &with_log(100)), 0.0, "opened again");
+        assert_eq!(rate(&Stat::default(), &with_log(100)), 0.0);
+    }
 
     #[test]
     fn rates_are_differences_over_time() {
