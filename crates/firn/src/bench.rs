@@ -98,7 +98,7 @@ pub struct Bench {
     /// Makes that pool instead, with this many entries
     #[arg(long, value_name = "N", hide = true, requires = "reopen")]
     pub fill: Option<u64>,
-    /// In a durable pool, whose log gets so many bytes
+    /// In a durable pool, until its log holds this many bytes
     #[arg(long, value_name = "BYTES", hide = true, requires = "fill")]
     pub fill_log: Option<u64>,
     /// With a cycle of the collector open

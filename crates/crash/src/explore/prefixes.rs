@@ -78,7 +78,7 @@ impl Prefixes {
         self.lay(drawn, memory, hash);
     }
 
-    /// Lays out the prefix of so many records; an error if it is none that a crash may leave.
+    /// Builds the image with the first `records` records. Errors: no crash leaves that prefix.
     pub(crate) fn go_to(
         &mut self,
         records: u64,

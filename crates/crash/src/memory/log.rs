@@ -17,7 +17,7 @@ use crate::memory::pages::Memory;
 pub enum Record {
     /// Lines got this content; they come by their numbers.
     Lines(Box<[(u64, Line)]>),
-    /// Frames got blocks, and the medium got at least so many bytes.
+    /// Blocks were reserved for frames, and the medium grew to at least this length.
     Reserve {
         /// Numbers of the frames.
         frames: Range<u64>,

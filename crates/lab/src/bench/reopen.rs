@@ -111,7 +111,24 @@ impl Drop for Folder {
 }
 
 /// A child that does not outlive this value.
-pub(super) struct Victim(pub(super) Child);
+pub(super) struct Victim(Child);
+
+impl Victim {
+    /// Starts a child, and waits for the first line that it prints.
+    ///
+    /// Errors: it cannot be started, or its output cannot be read.
+    pub(super) fn start(command: &mut Command) -> Result<(Self, String), BenchError> {
+        let starting = format!("starting {}", Path::new(command.get_program()).display());
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let mut victim = Self(child.map_err(BenchError::io(starting))?);
+        let mut said = String::new();
+        if let Some(pipe) = victim.0.stdout.take() {
+            let read = BufReader::new(pipe).read_line(&mut said);
+            read.map_err(BenchError::io("reading what the child says"))?;
+        }
+        Ok((victim, said))
+    }
+}
 
 impl Drop for Victim {
     fn drop(&mut self) {
@@ -208,14 +225,7 @@ fn live_and_die(
     if kind.compacting {
         command.arg("--compacting");
     }
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-    let starting = format!("starting {}", options.program.display());
-    let mut victim = Victim(child.map_err(BenchError::io(starting))?);
-    let mut said = String::new();
-    if let Some(pipe) = victim.0.stdout.take() {
-        let read = BufReader::new(pipe).read_line(&mut said);
-        read.map_err(BenchError::io("reading what the child says"))?;
-    }
+    let (mut victim, said) = Victim::start(&mut command)?;
     let beginning: Said = serde_json::from_str(&said).map_err(|_| BenchError::Child {
         said: said.trim_end().to_owned(),
     })?;

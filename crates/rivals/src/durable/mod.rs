@@ -212,8 +212,8 @@ fn opened<S: Store>(dir: &Path) -> Result<S, Failure> {
     S::open(dir)
 }
 
-/// The time from the first thread's begin to the last one's end, by their own clocks: whoever waits for them may go on when
-/// they are done.
+/// The time from the first thread's start to the last thread's end, as the threads measured it. The thread that waits for
+/// them may be scheduled late.
 fn from_first_to_last(times: &[Range<Instant>]) -> Duration {
     let begin = times.iter().map(|time| time.start).min();
     let end = times.iter().map(|time| time.end).max();

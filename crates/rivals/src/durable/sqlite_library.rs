@@ -108,7 +108,7 @@ unsafe impl Send for Connection {}
 pub struct Statement(usize);
 
 impl Connection {
-    /// Opens a database, or makes it. Who finds it locked waits so many milliseconds.
+    /// Opens a database, or makes it. A call that finds it locked waits up to `busy_ms` milliseconds.
     pub fn open(library: &Arc<Library>, path: &Path, busy_ms: c_int) -> Result<Self, Failure> {
         let name = CString::new(path.as_os_str().as_bytes());
         let name = name.map_err(|_| Failure::Path { path: path.into() })?;

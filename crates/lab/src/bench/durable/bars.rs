@@ -3,7 +3,7 @@
 use super::report::{DISK, DurableBar, FIRN, Row};
 use super::{LOGGED, MAPPED, inserts, levels, opening, volume};
 
-/// An insertion takes at most so many times the bare write, and so many microseconds more.
+/// Most time of an insertion: this multiple of a bare write, plus these microseconds.
 const OVER_BARE: f64 = 1.15;
 const BESIDE_BARE_US: f64 = 10.0;
 /// Least rate over the best rival's.

@@ -63,7 +63,7 @@ impl Bare {
         Ok(bare)
     }
 
-    /// The time of each of so many writes.
+    /// The time of each of `count` writes.
     fn writes(&mut self, count: u64) -> Result<Vec<Duration>, BenchError> {
         let block = Block([3; BLOCK_BYTES]);
         let write = |_| {
@@ -89,7 +89,8 @@ impl<M: Medium> Growing<M> {
         Self { pool, next: 0 }
     }
 
-    /// Inserts so many entries by so many threads. Returns the time until the last is done, and that of each commit.
+    /// Inserts `count` entries with `threads` threads. Returns the time until the last thread is done, and the time of each
+    /// commit.
     pub(super) fn insert(
         &mut self,
         count: u64,
@@ -124,7 +125,7 @@ impl<M: Medium> Growing<M> {
 }
 
 impl<M: Medium> Growing<M> {
-    /// The time of an insertion by this thread, the mean of so many, one a transaction.
+    /// The mean time of `count` insertions by this thread, one a transaction.
     pub(super) fn timed(&mut self, count: u64) -> Result<Times, BenchError> {
         let mut writer = Writer::new(&self.pool)?;
         let numbers = self.next..self.next + count;
@@ -256,8 +257,8 @@ pub(super) fn database<'a>(rival: &'a Rival, key: Key<'_>) -> Key<'a> {
     }
 }
 
-/// The time from the first thread's begin to the last one's end, by their own clocks: whoever waits for them may go on when
-/// they are done.
+/// The time from the first thread's start to the last thread's end, as the threads measured it. The thread that waits for
+/// them may be scheduled late.
 fn from_first_to_last(times: &[Range<Instant>]) -> Duration {
     let begin = times.iter().map(|time| time.start).min();
     let end = times.iter().map(|time| time.end).max();

@@ -1,8 +1,8 @@
 //! How long a durable pool takes to open: a closed one, and one whose program was killed with a full log.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use firn_heap::Pool;
@@ -95,14 +95,7 @@ fn recovered(options: &DurableOptions, path: &Path, is_cold: bool) -> Result<f64
     command.args(["bench", "--reopen"]).arg(path);
     command.args(["--fill-log", &options.log_bytes.to_string()]);
     command.args(["--fill", &options.entries.to_string()]);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-    let starting = format!("starting {}", options.program.display());
-    let mut victim = Victim(child.map_err(BenchError::io(starting))?);
-    let mut said = String::new();
-    if let Some(pipe) = victim.0.stdout.take() {
-        let read = BufReader::new(pipe).read_line(&mut said);
-        read.map_err(BenchError::io("reading what the child says"))?;
-    }
+    let (victim, said) = Victim::start(&mut command)?;
     if said.trim_end() != FULL {
         return Err(BenchError::Child { said });
     }

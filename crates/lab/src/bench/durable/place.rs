@@ -36,7 +36,7 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// Makes a device of so many bytes in a folder that does not exist yet.
+    /// Makes a device of `bytes` bytes in a new folder.
     ///
     /// Errors: this user or machine has no loop devices, no ext4, or not enough space.
     pub(super) fn make(folder: PathBuf, bytes: u64) -> Result<Self, BenchError> {

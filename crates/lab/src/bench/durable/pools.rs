@@ -24,8 +24,8 @@ fn options(level: Level) -> MappedOptions {
     options
 }
 
-/// Makes a durable pool with an empty map. With `log_bytes`, its log begins with so many bytes, and goes home only when it
-/// has twice as many.
+/// Makes a durable pool with an empty map. `log_bytes` is the initial size of its log, which is not brought home before it
+/// has grown to twice that.
 pub(super) fn create(
     path: &Path,
     level: Level,

@@ -17,7 +17,7 @@ pub(super) fn key(number: u64) -> u64 {
     number.wrapping_mul(GOLDEN)
 }
 
-/// The value of a number after so many updates. No compression makes it shorter.
+/// The value of entry `number` after `updates` updates. No compression makes it shorter.
 pub(super) fn value(number: u64, updates: u64) -> Value {
     let mut value = [0; VALUE_BYTES];
     let mut state = mixed(number ^ updates.rotate_left(32));
