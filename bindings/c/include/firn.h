@@ -235,8 +235,8 @@ typedef enum firn_kind {
 
 /* What a pool's transactions survive. */
 typedef enum firn_domain {
-	/* That which the pool was in before. A new pool survives power failures on DAX, and elsewhere the death of its
-	 * program. */
+	/* That which the pool was in before. A new pool survives power failures on every disk: it is in FIRN_LOGGED, or needs
+	 * no log on DAX. On tmpfs and in memory it survives no more than its file does. */
 	FIRN_AS_IT_IS = 0,
 	/* Memory that is persistent with write-backs and fences, whatever it is: to measure code for persistent
 	 * memory elsewhere. Does not protect against a power failure. */
@@ -278,11 +278,14 @@ typedef struct firn_options {
 	firn_domain domain;
 	/* Not 0: allows any file system. By default a pool is opened for writing only on file systems where a store
 	 * to allocated blocks needs no new ones: ext2, ext3, ext4, xfs, tmpfs, DAX. Elsewhere (btrfs, overlayfs, NFS)
-	 * a store to a full disk kills the program with SIGBUS. */
+	 * a store to a full disk kills the program with SIGBUS. Pools in FIRN_LOGGED need no such promise. */
 	int any_file_system;
 	firn_level level;
 	/* For FIRN_GROUP. */
 	uint32_t group_ms;
+	/* In FIRN_LOGGED: bytes of the pool that may take memory of the process. Beyond that, transactions wait until pages
+	 * are on the disk and dropped. 0 for a quarter of the memory that the process may use. */
+	uint64_t memory_bytes;
 } firn_options;
 
 /* Creates a pool in a new file, or in memory that ends with the process if `path` is null. `options` may be null. The

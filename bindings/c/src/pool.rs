@@ -98,6 +98,7 @@ pub struct Options<'a> {
     pub any_file_system: c_int,
     pub level: c_int,
     pub group_ms: u32,
+    pub memory_bytes: u64,
 }
 
 impl Default for Options<'_> {
@@ -112,6 +113,7 @@ impl Default for Options<'_> {
             any_file_system: 0,
             level: 0,
             group_ms: 0,
+            memory_bytes: 0,
         }
     }
 }
@@ -167,6 +169,7 @@ fn options(of: In<'_, Options<'_>>) -> Outcome<(PoolOptions, MappedOptions)> {
             )));
         }
     });
+    mapped.log.memory_bytes = (of.memory_bytes > 0).then_some(of.memory_bytes);
     if of.any_file_system != 0 {
         mapped = mapped.file_systems(FileSystems::Any);
     }

@@ -220,6 +220,9 @@ pub struct Load {
     /// The pool's maximum size in bytes
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,
+    /// What the transactions of a new pool survive: on a disk power failures, if this is not given
+    #[arg(long)]
+    pub domain: Option<DomainName>,
     /// Takes backslashes in text lines literally, not as escapes
     #[arg(long, conflicts_with = "tree")]
     pub raw: bool,
@@ -317,7 +320,7 @@ pub struct MapName {
 /// File systems that the pool may lie on.
 #[derive(Args, Debug)]
 pub struct On {
-    /// Accepts any file system, even if a full disk may kill the program (SIGBUS): btrfs, overlayfs, NFS
+    /// Accepts any file system for a pool without a log, even if a full disk may kill the program (SIGBUS): btrfs, overlayfs, NFS
     #[arg(long)]
     pub any_file_system: bool,
 }
@@ -340,6 +343,15 @@ pub enum DomainName {
     Process,
 }
 
+impl From<DomainName> for Domain {
+    fn from(name: DomainName) -> Self {
+        match name {
+            DomainName::Logged => Self::Logged,
+            DomainName::Process => Self::Process,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub struct Convert {
     /// The pool's file
@@ -354,8 +366,7 @@ pub struct Convert {
 impl Convert {
     pub fn mapped(&self) -> MappedOptions {
         match self.domain {
-            Some(DomainName::Logged) => self.on.mapped().domain(Domain::Logged),
-            Some(DomainName::Process) => self.on.mapped().domain(Domain::Process),
+            Some(name) => self.on.mapped().domain(name.into()),
             None => self.on.mapped(),
         }
     }

@@ -8,7 +8,7 @@ use firn_lab::{CollectorWork, Table};
 use firn_tools::Standing;
 
 use crate::Verdict;
-use crate::arguments::On;
+use crate::arguments::{DomainName, On};
 use crate::bars::Bars;
 use crate::failure::Failure;
 use crate::figures::{bytes, count, ratio};
@@ -55,6 +55,9 @@ pub struct Churn {
     /// Number of rounds of four phases
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub rounds: u64,
+    /// What the transactions of a new pool survive; with a log each waits for the disk
+    #[arg(long, default_value = "process")]
+    pub domain: DomainName,
     /// Leaves the last entries in the pool
     #[arg(long)]
     pub keep: bool,
@@ -96,6 +99,7 @@ pub fn run(arguments: &Churn, output: &mut Output) -> Result<Verdict, Failure> {
     let plan = ChurnPlan {
         pool: arguments.pool.clone(),
         mapped: arguments.on.mapped(),
+        new_domain: Some(arguments.domain.into()),
         map: arguments.map.clone(),
         entries: arguments.n,
         value_bytes: arguments.value_bytes as usize,
@@ -116,9 +120,10 @@ pub fn run(arguments: &Churn, output: &mut Output) -> Result<Verdict, Failure> {
 fn print(report: &ChurnReport, output: &mut Output) -> std::io::Result<()> {
     let (pool, map) = (&report.pool, &report.map);
     output.line(&format!(
-        "{} entries of {} in the map `{map}` of {pool}, seed {}",
+        "{} entries of {} in the map `{map}` of {pool} (domain {}), seed {}",
         count(report.entries),
         bytes(report.value_bytes as u64),
+        report.domain,
         report.seed
     ))?;
     output.line(&setting(report.setting.as_ref()))?;

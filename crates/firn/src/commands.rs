@@ -37,6 +37,7 @@ pub fn load(load: &Load, output: &mut Output) -> Result<Verdict, Failure> {
     let source = Source::open(load)?;
     let options = StoreOptions {
         max_bytes: load.max_bytes,
+        new_domain: load.domain.map(Into::into),
         ..options(&load.map, &load.on)
     };
     let mut store = Store::open_or_create(&load.pool, &options, &mut bars)?;

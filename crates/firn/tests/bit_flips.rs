@@ -14,7 +14,7 @@ use fastrand::Rng;
 use firn_format::geometry::{LENGTH, REGISTRY, ROOTS, STATE, SUPERBLOCKS};
 use firn_heap::{Error, Occupancy, OpenError, Pool, PoolOptions, Statistics, View};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Memory, Space};
+use firn_media::{Domain, Memory, Space};
 use firn_structures::Map;
 use firn_structures::map::Scan;
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
@@ -47,7 +47,7 @@ fn key(i: u64) -> Vec<u8> {
 fn build(close: bool) -> Image {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    let file = Mapped::create(&path, 0, &MappedOptions::default()).unwrap();
+    let file = Mapped::create(&path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap();
     let pool = Pool::create(file, &PoolOptions::new(LAYOUT)).unwrap();
     let mut session = pool.session().unwrap();
     session

@@ -33,6 +33,8 @@ pub struct Log {
     handed: u64,
     /// The number of the newest record that is durable.
     durable: u64,
+    /// The number of the newest record that is home.
+    home: u64,
     /// Number of the block that the next write begins with.
     next_block: u64,
     /// Number of the block before which all are durable.
@@ -128,6 +130,7 @@ impl Log {
             appended: 0,
             handed: 0,
             durable: 0,
+            home: 0,
             next_block: head.tail,
             durable_block: head.tail,
             in_flight: false,
@@ -160,6 +163,11 @@ impl Log {
     /// Number of the newest record that is durable; all before it are, too.
     pub fn durable(&self) -> u64 {
         self.durable
+    }
+
+    /// Number of the newest record that is home; all before it are, too.
+    pub fn home(&self) -> u64 {
+        self.home
     }
 
     /// Bytes of records that are in no write yet.
@@ -310,6 +318,10 @@ impl Log {
     /// The head is durable: the checkpoint's part of the log is free (L7).
     pub fn end_checkpoint(&mut self, checkpoint: Checkpoint) {
         self.in_checkpoint = false;
+        self.home = checkpoint
+            .writes
+            .back()
+            .map_or(self.home, |write| write.newest);
         self.head = self.head_after(&checkpoint);
         self.segments.release(checkpoint.tail);
     }

@@ -59,6 +59,8 @@ pub fn newest_head(file: &mut impl ReadLog) -> Result<Head, LogError> {
 ///
 /// Errors: a block is missing of which a later one says that it was durable; a write is no sequence of records.
 pub fn scan(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> Result<Found, LogError> {
+    // Read first: a program may be writing the log. What it calls durable now is there in all that is read later.
+    let durable = durable(file, head, file_bytes)?;
     let slots = Slots::read(file, head, file_bytes)?;
     let mut records = Vec::new();
     let (mut number, mut write, mut first) = (head.tail, Vec::new(), head.tail);
@@ -75,8 +77,8 @@ pub fn scan(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> Result<Fou
         number += 1;
     }
     take_records(&write, first, false, &mut records)?;
-    // The rest of the file may say that more was durable than was found.
-    if slots.durable(file, head, file_bytes)? > number {
+    // Any block of the file may say that more was durable than was found.
+    if durable > number {
         return Err(LogError::Damaged { number });
     }
     Ok(Found {
@@ -139,19 +141,19 @@ impl Slots {
         let block = read_block(file, head, at, bytes)?;
         Ok(block.filter(|block| block.number == number))
     }
+}
 
-    /// Number of a block before which all were durable, as the blocks of the file say.
-    fn durable(&self, file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> io::Result<u64> {
-        let (mut durable, mut at) = (head.tail, block_offset(1, 0, 0));
-        let mut bytes = [0; BLOCK_BYTES as usize];
-        while at + BLOCK_BYTES <= file_bytes {
-            if let Some(block) = read_block(file, head, at, &mut bytes)? {
-                durable = durable.max(block.durable);
-            }
-            at += BLOCK_BYTES;
+/// Number of a block before which all were durable, as the blocks of the file say.
+fn durable(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> io::Result<u64> {
+    let (mut durable, mut at) = (head.tail, block_offset(1, 0, 0));
+    let mut bytes = [0; BLOCK_BYTES as usize];
+    while at + BLOCK_BYTES <= file_bytes {
+        if let Some(block) = read_block(file, head, at, &mut bytes)? {
+            durable = durable.max(block.durable);
         }
-        Ok(durable)
+        at += BLOCK_BYTES;
     }
+    Ok(durable)
 }
 
 /// The block with this salt at byte `at`, if it is whole.

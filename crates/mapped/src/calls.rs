@@ -62,11 +62,15 @@ mod recorded {
 
 #[cfg(test)]
 mod tests {
-    use firn_media::{Memory, Space};
+    use firn_media::{Domain, Memory, Space};
     use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
     use super::recorded::{Call, during};
     use crate::{Mapped, MappedOptions, write_whole};
+
+    fn unlogged() -> MappedOptions {
+        MappedOptions::default().domain(Domain::Process)
+    }
 
     /// On some file systems neither call alone writes the page cache out: msync writes the pages first, then fsync the
     /// length and the blocks.
@@ -74,7 +78,7 @@ mod tests {
     fn a_sync_writes_all_pages_out_and_then_syncs_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap().join("pool");
-        let medium = Mapped::create(&path, 3 * CHUNK_BYTES, &MappedOptions::default()).unwrap();
+        let medium = Mapped::create(&path, 3 * CHUNK_BYTES, &unlogged()).unwrap();
         medium.publish().unwrap();
         for len in [3 * CHUNK_BYTES, 3 * CHUNK_BYTES + FRAME_BYTES] {
             medium.reserve(VirtAddr(0), len).unwrap();
@@ -91,7 +95,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().canonicalize().unwrap();
         let path = directory.join("pool");
-        let options = MappedOptions::default();
+        let options = unlogged();
         let medium = Mapped::create(&path, FRAME_BYTES, &options).unwrap();
         let (published, calls) = during(|| medium.publish());
         published.unwrap();

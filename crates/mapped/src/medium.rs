@@ -391,6 +391,19 @@ impl Space for Mapped {
         }
     }
 
+    #[inline(always)]
+    fn is_full_of_copies(&self) -> bool {
+        match self.flush {
+            Flush::Log => self.log().is_full_of_copies(),
+            _ => false,
+        }
+    }
+
+    fn drop_copies(&self, from: VirtAddr) -> bool {
+        let logged = self.logged.as_ref();
+        logged.is_some_and(|logged| logged.drop_copies(self, from.0))
+    }
+
     /// Writes a new file out and gives it the name that it was created for, which must still be free.
     fn publish(&self) -> Result<(), MediumError> {
         match &self.logged {

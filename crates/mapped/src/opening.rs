@@ -21,7 +21,7 @@ use crate::mapped::{asked_of, display_name};
 use crate::place::PLACE_ALIGNMENT;
 use crate::process::{Process, SharedFile};
 use crate::system::{Randomness, boot_id};
-use crate::window::{FileMapping, Stores, Window};
+use crate::window::{Aside, FileMapping, Stores, Window};
 use crate::{Backing, FileSystems, Mapped, MappedError, MappedOptions};
 
 impl Mapped {
@@ -193,7 +193,10 @@ impl Mapped {
             medium.complete_pieces()?;
             logged.share_statistics(&medium, 0)?;
             logged.start(&medium, log, log_file)?;
-            logged.reserve(&medium, LOG_FIGURES)?;
+            // A file that was cut off is left as it is, for the heap to refuse.
+            if LOG_FIGURES.end <= len {
+                logged.reserve(&medium, LOG_FIGURES)?;
+            }
         }
         Ok(medium)
     }
@@ -225,13 +228,7 @@ impl Mapped {
         if let Some(mode) = options.mode {
             file.set_mode(mode)?;
         }
-        let made = match options.domain {
-            Some(Domain::Logged) => Made::of(&file)?.with_log(),
-            domain => Made {
-                domain,
-                ..Made::of(&file)?
-            },
-        };
+        let made = Made::new_on(&file, options)?;
         let medium = Self::assemble(Some(file), Access::ReadWrite, (0, len), made, options)?;
         medium.check_promise()?;
         medium.reserve(VirtAddr(0), len)?;
@@ -326,6 +323,23 @@ impl Made {
         })
     }
 
+    /// A new file's. On a disk it gets a log, unless another domain is asked for: a new pool survives a power failure
+    /// wherever it can.
+    fn new_on(file: &PoolFile, options: &MappedOptions) -> Result<Self, MappedError> {
+        let made = Self::of(file)?;
+        let is_logged = match options.domain {
+            None => options.log.by_default && made.backing == Backing::Disk && !is_on_dax(file),
+            Some(domain) => domain == Domain::Logged,
+        };
+        Ok(match is_logged {
+            true => made.with_log(),
+            false => Self {
+                domain: options.domain,
+                ..made
+            },
+        })
+    }
+
     fn domain_on(self, backing: Backing) -> Domain {
         self.domain.unwrap_or(match backing {
             Backing::Dax => Domain::Adr,
@@ -349,6 +363,16 @@ impl Made {
             ..self
         }
     }
+}
+
+/// Whether a file's device is memory: no page cache lies between its mapping and the device.
+fn is_on_dax(file: &PoolFile) -> bool {
+    let directly = FileMapping {
+        writable: true,
+        dax: true,
+        private: false,
+    };
+    Aside::map(0..FRAME_BYTES, &file.file, directly).is_ok()
 }
 
 /// Whether a pool is to be opened with a log: it has one, or had one when it was closed, or one is asked for.

@@ -13,8 +13,9 @@ pub struct MappedOptions {
     /// Bytes of the address window: how far the pool can grow without being reopened. Rounded up to a power of two that
     /// holds the pool; halved, down to twice the pool's length, if the process may not reserve that much address space.
     pub capacity: u64,
-    /// The domain, whatever the memory is. Without it, a file on DAX is in [`Domain::Adr`], a pool in [`Domain::Logged`]
-    /// stays there, and all else is in [`Domain::Process`].
+    /// The domain, whatever the memory is. Without it, a file on DAX is in [`Domain::Adr`]. A new pool on any other disk is
+    /// in [`Domain::Logged`], so it survives a power failure; a pool that is there stays in its domain. All else is in
+    /// [`Domain::Process`].
     ///
     /// [`Domain::Logged`] is for files. [`Domain::Adr`] and [`Domain::Eadr`] elsewhere than on DAX let code for persistent
     /// memory be measured; they promise nothing about a power failure there.
@@ -36,12 +37,17 @@ pub struct MappedOptions {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogOptions {
+    /// Whether a new pool on a disk gets a log if no domain is asked for. Without one it is in [`Domain::Process`] there.
+    pub by_default: bool,
     /// The level of transactions that do not ask for one.
     pub level: Level,
     /// Bytes that a new log has.
     pub initial_bytes: u64,
     /// Bytes beyond which the log does not grow: the most that a recovery reads. Half of it is coalesced at once.
     pub bound_bytes: u64,
+    /// Bytes of the pool that may take memory of the process; a quarter of the memory that it may use, if `None`. Each
+    /// page that is stored to takes some until it is home and dropped. Beyond this, transactions wait for that.
+    pub memory_bytes: Option<u64>,
     /// The disk; the system's own, but in tests.
     pub disk: Arc<dyn Disk>,
 }
@@ -56,9 +62,11 @@ impl LogOptions {
 impl Default for LogOptions {
     fn default() -> Self {
         Self {
+            by_default: true,
             level: Level::Sync,
             initial_bytes: Self::DEFAULT_INITIAL,
             bound_bytes: Self::DEFAULT_BOUND,
+            memory_bytes: None,
             disk: Arc::new(SystemDisk),
         }
     }

@@ -2,8 +2,10 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io;
+use std::path::Path;
 
 use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::system::sysinfo;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Reads the identity of this boot.
@@ -26,6 +28,35 @@ fn parse_boot_id(text: &str) -> Option<[u8; 16]> {
         digits += 1;
     }
     (digits == 32).then_some(id)
+}
+
+/// Bytes of memory that this process may use: those of the machine, or those that its control group allows.
+pub(crate) fn usable_memory() -> u64 {
+    let machine = sysinfo();
+    let machine = machine.totalram as u64 * u64::from(machine.mem_unit);
+    allowed_memory().map_or(machine, |allowed| machine.min(allowed))
+}
+
+/// The least limit of this process's control groups and of those around them, in both versions of the interface.
+fn allowed_memory() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    groups.lines().filter_map(limit_of_group).min()
+}
+
+/// The least limit of a group, which is a line of `/proc/self/cgroup`, and of those around it.
+fn limit_of_group(line: &str) -> Option<u64> {
+    let (controllers, group) = line.split_once(':')?.1.split_once(":/")?;
+    let (root, file) = match controllers {
+        "" => ("/sys/fs/cgroup", "memory.max"),
+        "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        _ => return None,
+    };
+    let around = Path::new(group).ancestors();
+    let limits = around.filter_map(|group| {
+        let limit = std::fs::read_to_string(Path::new(root).join(group).join(file)).ok()?;
+        limit.trim().parse().ok()
+    });
+    limits.min()
 }
 
 /// Nanoseconds of the monotonic clock.

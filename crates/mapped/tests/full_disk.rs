@@ -17,7 +17,7 @@ const STEP_BYTES: u64 = 256 << 10;
 const DEVICE_KIB: u64 = 8 << 10;
 
 fn options() -> MappedOptions {
-    MappedOptions::default().capacity(1 << 30)
+    support::unlogged().capacity(1 << 30)
 }
 
 fn store_everywhere(medium: &Mapped, from: u64) {

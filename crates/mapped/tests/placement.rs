@@ -2,6 +2,8 @@
 //!
 //! This runs in a process of its own: a pool of another test could take addresses that these tests free.
 
+mod support;
+
 use std::collections::BTreeSet;
 
 use firn_mapped::{Mapped, MappedOptions, Placement};
@@ -9,7 +11,7 @@ use firn_media::{Memory, Place, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 fn at(seed: u64) -> MappedOptions {
-    MappedOptions::default()
+    support::unlogged()
         .capacity(1 << 32)
         .placement(Placement::Random(seed))
 }
@@ -45,7 +47,7 @@ fn the_same_seed_is_the_same_address_while_it_is_free() {
 #[test]
 fn windows_are_aligned_to_huge_pages() {
     for _ in 0..4 {
-        let medium = Mapped::anonymous(FRAME_BYTES, &MappedOptions::default()).unwrap();
+        let medium = Mapped::anonymous(FRAME_BYTES, &support::unlogged()).unwrap();
         assert_eq!(medium.base_address() as u64 % CHUNK_BYTES, 0);
         assert_eq!(medium.capacity(), MappedOptions::DEFAULT_CAPACITY);
     }
@@ -59,7 +61,7 @@ fn windows_of_threads_stay_apart() {
     let folder = tempfile::tempdir().unwrap();
     let churn = |name: u64| {
         let path = folder.path().join(name.to_string());
-        let options = MappedOptions::default();
+        let options = support::unlogged();
         Mapped::create(&path, 4 * CHUNK_BYTES, &options)
             .unwrap()
             .publish()

@@ -83,6 +83,22 @@ pub trait Space {
     /// (msync and fsync). Concurrent stores may or may not be included.
     fn sync(&self) -> Result<(), MediumError>;
 
+    /// Whether the medium holds as much of the pool in the process's memory as it may. Before the next transaction the
+    /// heap calls [`Space::sync`], and then [`Space::drop_copies`].
+    #[inline(always)]
+    fn is_full_of_copies(&self) -> bool {
+        false
+    }
+
+    /// Drops memory that holds what the device holds as well, from `from` on and for a millisecond at most. Content is
+    /// unchanged. Returns whether there may be more to drop.
+    ///
+    /// Concurrency: nobody stores at or behind `from` meanwhile; loads may go on.
+    fn drop_copies(&self, from: VirtAddr) -> bool {
+        let _ = from;
+        false
+    }
+
     /// Makes a new medium, with all its content, durable under its name. Does nothing if it already has its name, or
     /// has none.
     ///

@@ -173,7 +173,10 @@ fn on(
     progress.begin("giving free space back", None);
     let released = pool.release_free_space().map_err(ToolError::pool(path));
     progress.end();
-    let (released, after) = (released?, taken(pool, path)?);
+    let released = released?;
+    // A pool with a log gives blocks back when its log is home.
+    pool.sync().map_err(ToolError::pool(path))?;
+    let after = taken(pool, path)?;
     if let Some(picture) = &plan.map {
         let panel = |heading, occupancy| Panel { heading, occupancy };
         Picture::draw(&[panel("before", &before), panel("after", &after)]).write(picture)?;

@@ -58,7 +58,9 @@ impl Store {
 
     /// Makes a new pool with an empty map. The file appears at `path` only once the map is in it.
     fn create(path: &Path, options: &StoreOptions) -> Result<Self, ToolError> {
-        let medium = Mapped::create(path, 0, &options.mapped)?;
+        let mut mapped = options.mapped.clone();
+        mapped.domain = options.new_domain.or(mapped.domain);
+        let medium = Mapped::create(path, 0, &mapped)?;
         let pool = Pool::create_unpublished(medium, &options.of_pool())?;
         let make = || {
             let mut store = Self::on(pool.clone(), path, options)?;

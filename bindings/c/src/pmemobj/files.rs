@@ -55,7 +55,8 @@ fn mapped_options(bytes: u64) -> Outcome<MappedOptions> {
 
 /// The options of a new pool. A program written for libpmemobj flushes as for persistent memory, after each store that
 /// matters; with a log on a disk each flush is a write. So there is one only where that is asked for.
-fn of_new_pool(options: MappedOptions) -> Outcome<MappedOptions> {
+fn of_new_pool(mut options: MappedOptions) -> Outcome<MappedOptions> {
+    options.log.by_default = false;
     match std::env::var("FIRN_DURABLE").as_deref() {
         _ if options.domain.is_some() => Ok(options),
         Err(_) | Ok("" | "0") => Ok(options),

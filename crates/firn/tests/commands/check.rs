@@ -5,7 +5,7 @@ use std::path::Path;
 use firn_format::superblock::{OpenState, StoredDomain};
 use firn_heap::{Error, Pool, PoolOptions, View};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Memory;
+use firn_media::{Domain, Memory};
 use firn_structures::{
     AvlTree, HashMap, InlineTree, List, Map, Queue, RedBlackTree, StringArray, Vector,
 };
@@ -25,9 +25,14 @@ const PREVIOUS: u64 = HEADER_BYTES + 8;
 /// Bits of a reference that are an address.
 const ADDRESS_MASK: u64 = (1 << 48) - 16;
 
+/// What is stored past the heap reaches the file only of a pool without a log.
+fn unlogged() -> MappedOptions {
+    MappedOptions::default().domain(Domain::Process)
+}
+
 /// A pool without any map: a root that is a list, and one that is no collection.
 fn make(path: &str) -> Pool<Mapped> {
-    let medium = Mapped::create(Path::new(path), 0, &MappedOptions::default()).unwrap();
+    let medium = Mapped::create(Path::new(path), 0, &unlogged()).unwrap();
     let pool = Pool::create(medium, &PoolOptions::new("lists")).unwrap();
     let mut session = pool.session().unwrap();
     session
@@ -150,7 +155,7 @@ const ROOT_WORDS: u64 = 8;
 
 /// A pool with every collection. Returns their names and the addresses of their root objects.
 fn each_collection(path: &str) -> Vec<(&'static str, u64)> {
-    let medium = Mapped::create(Path::new(path), 0, &MappedOptions::default()).unwrap();
+    let medium = Mapped::create(Path::new(path), 0, &unlogged()).unwrap();
     let pool = Pool::create(medium, &PoolOptions::new("each")).unwrap();
     let mut session = pool.session().unwrap();
     let roots = session.transaction(|tx| {

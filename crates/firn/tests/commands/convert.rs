@@ -131,6 +131,7 @@ fn a_pool_changes_its_domain() {
     let pool = folder.pool("pool");
     let entries = firn(&["scan", &pool]).out;
     for (from, to) in [
+        ("logged", "process"),
         ("process", "logged"),
         ("logged", "process"),
         ("process", "logged"),

@@ -91,7 +91,7 @@ fn blocks_bytes(path: &std::path::Path) -> u64 {
 }
 
 /// The page cache holds the file in pieces larger than a page, and a store to one of them allocates all of it.
-fn holes_stay(device: Option<SmallFileSystem>) {
+fn holes_stay(device: Option<SmallFileSystem>, domain: &str) {
     let Some(device) = device else { return };
     let folder = Folder::new();
     let (path, lines) = (device.path().join("pool"), folder.arg("lines"));
@@ -105,7 +105,7 @@ fn holes_stay(device: Option<SmallFileSystem>) {
             called.out, called.err
         );
     };
-    run(&["load", pool, &lines]);
+    run(&["load", pool, &lines, "--domain", domain]);
     let loaded = blocks_bytes(&path);
     run(&["delete", pool, "--fraction", "0.9"]);
     run(&["defrag", pool]);
@@ -141,12 +141,17 @@ fn holes_stay(device: Option<SmallFileSystem>) {
 
 #[test]
 fn holes_that_a_defragmentation_left_stay_on_ext4() {
-    holes_stay(SmallFileSystem::image("mkfs.ext4", 160 << 10));
+    holes_stay(SmallFileSystem::image("mkfs.ext4", 160 << 10), "process");
+}
+
+#[test]
+fn holes_that_a_defragmentation_left_stay_with_a_log() {
+    holes_stay(SmallFileSystem::image("mkfs.ext4", 160 << 10), "logged");
 }
 
 #[test]
 fn holes_that_a_defragmentation_left_stay_on_xfs() {
-    holes_stay(SmallFileSystem::image("mkfs.xfs", 400 << 10));
+    holes_stay(SmallFileSystem::image("mkfs.xfs", 400 << 10), "process");
 }
 
 #[test]
@@ -158,7 +163,7 @@ fn a_file_system_without_a_promise_is_used_where_it_is_asked_for() {
     let (path, lines) = (device.path().join("pool"), folder.arg("lines"));
     let pool = path.to_str().expect("text");
     std::fs::write(&lines, lines_of(100)).expect("written");
-    let refused = firn(&["load", pool, &lines]);
+    let refused = firn(&["load", pool, &lines, "--domain", "process"]);
     assert_eq!(refused.status, ERROR, "{}", refused.out);
     assert!(
         refused.err.contains("btrfs") && refused.err.contains("--any-file-system"),
@@ -167,7 +172,7 @@ fn a_file_system_without_a_promise_is_used_where_it_is_asked_for() {
     );
     assert!(!path.exists());
     for arguments in [
-        &["load", pool, &lines][..],
+        &["load", pool, &lines, "--domain", "process"][..],
         &["delete", pool, "--fraction", "0.5"],
         &["defrag", pool],
     ] {
@@ -180,4 +185,8 @@ fn a_file_system_without_a_promise_is_used_where_it_is_asked_for() {
         "reading needs no promise: {}",
         checked.err
     );
+    // No store reaches the file of a pool with a log.
+    let durable = device.path().join("durable");
+    let loaded = firn(&["load", durable.to_str().expect("text"), &lines]);
+    assert_eq!(loaded.status, 0, "{}", loaded.err);
 }

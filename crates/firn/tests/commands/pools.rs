@@ -53,7 +53,7 @@ fn stat_has_its_fields_and_the_figures_are_right() {
     assert!(stat["objects"].as_u64().unwrap() > ENTRIES as u64);
     assert_eq!(
         (&stat["domain"], &stat["exact"]),
-        (&"process".into(), &true.into())
+        (&"logged".into(), &true.into())
     );
     let objects = |list: &Value| -> u64 {
         let all = list.as_array().unwrap().iter();

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use firn_lab::kill::{Collecting, KillPlan, KillReport, run};
 use firn_lab::writers::Ledger;
-use firn_tools::{Entry, Silent};
+use firn_media::Domain;
+use firn_tools::{Entry, Silent, Store, StoreOptions};
 
 use crate::support::stepped::killed_at;
 use crate::support::{Called, Folder, called, command};
@@ -27,6 +28,12 @@ fn kill(plan: Plan) -> KillReport {
     let mut entries: Vec<Entry> = (0..plan.entries).map(entry).collect();
     entries.sort_unstable();
     let mut ledger = Ledger::new(entries, plan.payload_bytes, seed);
+    let options = StoreOptions {
+        new_domain: Some(Domain::Process),
+        ..StoreOptions::default()
+    };
+    let made = Store::open_or_create(&folder.path("pool"), &options, &mut Silent);
+    made.and_then(Store::close).unwrap();
     let plan = KillPlan {
         program: env!("CARGO_BIN_EXE_firn").into(),
         pool: folder.path("pool"),
@@ -184,6 +191,8 @@ fn a_copy_that_was_killed_at_any_call_is_made_by_the_next() {
             old == new && !old.is_empty(),
             "the copy holds what the pool holds"
         );
+        // A log that outlived the closing of its pool goes with the next opening for changes.
+        assert_succeeds(folder, &["convert", "new"], kill_at);
         assert_names(folder, &["new", "pool"], kill_at);
     });
     assert!(kills > 30, "{kills} kills");

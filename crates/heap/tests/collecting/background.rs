@@ -16,7 +16,7 @@ use firn_crash::{
 use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, Statistics, View};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Memory, Runtime, Space};
+use firn_media::{Domain, Memory, Runtime, Space};
 use firn_units::CHUNK_BYTES;
 
 use program::{Log, Program, THREADS};
@@ -298,7 +298,8 @@ fn given_back(folder: &Path, pages: PageSize) -> u64 {
     };
     let file = tempfile::tempdir_in(folder).unwrap();
     let path = file.path().join("pool");
-    let medium = Mapped::create(path, 0, &MappedOptions::default()).unwrap();
+    let medium =
+        Mapped::create(path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap();
     let pool = THIN.pool(medium, PoolKind::Traced);
     let before = pool.medium().backed_bytes().unwrap();
     let collector = pool

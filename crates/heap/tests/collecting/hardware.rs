@@ -5,7 +5,7 @@ use firn_heap::collector::scheme::{FFCCD, FFCCD_CHECKLOOKUP, SCHEMES, Scheme};
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Bytes, Pool, PoolOptions, Refs, View};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Medium;
+use firn_media::{Domain, Medium};
 
 /// Objects before three of four are unlinked.
 const OBJECTS: usize = 400;
@@ -77,7 +77,8 @@ fn assert_refused<M: Medium>(pool: &Pool<M>, scheme: &'static Scheme, needs: &st
 fn a_collection_is_refused_where_an_instruction_lacks() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("pool");
-    let mapped = Mapped::create(path, LEN, &MappedOptions::default()).unwrap();
+    let mapped =
+        Mapped::create(path, LEN, &MappedOptions::default().domain(Domain::Process)).unwrap();
     let mapped = fragmented(mapped);
     assert_refused(&mapped, &FFCCD, RELOCATE);
     assert_refused(&mapped, &FFCCD_CHECKLOOKUP, CHECKLOOKUP);

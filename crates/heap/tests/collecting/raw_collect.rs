@@ -14,7 +14,7 @@ use firn_heap::{
     PoolOptions, RawGuard, RawTx, Session, TypeId, Untyped,
 };
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::{Medium, MediumExt, Memory, Space};
+use firn_media::{Domain, Medium, MediumExt, Memory, Space};
 use firn_units::VirtAddr;
 
 const ROOT_PAIRS: u64 = 2048;
@@ -312,7 +312,9 @@ impl Program {
 fn addresses_stay_through_a_kill_and_are_forgotten_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool.firn");
-    let mut program = Program::on(Mapped::create(&path, 0, &MappedOptions::default()).unwrap());
+    let mut program = Program::on(
+        Mapped::create(&path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap(),
+    );
     for round in 0..3 {
         let pool = program.pool.clone();
         let mut session = pool.session().unwrap();

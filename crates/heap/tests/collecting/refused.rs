@@ -47,7 +47,11 @@ fn dense(pages: PageSize) -> CollectOptions {
 /// A pool in a file of its own.
 fn mapped(kind: PoolKind, max_bytes: Option<u64>) -> (tempfile::TempDir, Pool<Mapped>) {
     let dir = tempfile::tempdir().unwrap();
-    let medium = Mapped::create(dir.path().join("pool"), 16 << 20, &MappedOptions::default());
+    let medium = Mapped::create(
+        dir.path().join("pool"),
+        16 << 20,
+        &MappedOptions::default().domain(Domain::Process),
+    );
     let pool = Pool::create(medium.unwrap(), &options(kind, max_bytes)).unwrap();
     (dir, pool)
 }

@@ -6,7 +6,7 @@ use firn_format::class::{CLASSES, Class};
 use firn_heap::collector::PageSize;
 use firn_heap::{Bytes, Error, Pool, PoolKind, Refs, View};
 use firn_mapped::{Mapped, MappedOptions, Placement};
-use firn_media::Medium;
+use firn_media::{Domain, Medium};
 
 /// Header of an object, and length of its bytes.
 const OVERHEAD: u64 = 16;
@@ -97,6 +97,7 @@ fn a_cycle_goes_on_at_other_addresses() {
             let path = folder.path().join("pool");
             let at = |seed| {
                 MappedOptions::default()
+                    .domain(Domain::Process)
                     .capacity(1 << 32)
                     .placement(Placement::Random(seed))
             };

@@ -4,7 +4,7 @@ use firn_heap::{
     Bytes, FrameContent, LogKind, Occupancy, Pool, PoolKind, PoolOptions, Refs, Statistics, View,
 };
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Space;
+use firn_media::{Domain, Space};
 
 const FRAME: u64 = 4096;
 const LARGE: u64 = 70_000;
@@ -96,7 +96,8 @@ fn an_open_pool_a_closed_one_and_the_statistics_agree() {
     for kind in [PoolKind::Traced, PoolKind::Explicit] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pool");
-        let file = Mapped::create(&path, 0, &MappedOptions::default()).unwrap();
+        let file =
+            Mapped::create(&path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap();
         let pool = pool(file, kind);
         set(&pool, 0..300, Some(700));
         set(&pool, 20..40, Some(40));
@@ -158,7 +159,7 @@ fn what_a_trace_frees_is_no_longer_live() {
 fn of_a_pool_in_use_only_the_frames_are_known() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    let file = Mapped::create(&path, 0, &MappedOptions::default()).unwrap();
+    let file = Mapped::create(&path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap();
     let pool = pool(file, PoolKind::Traced);
     set(&pool, 0..300, Some(700));
     let seen = Occupancy::read(&Mapped::peek(&path).unwrap()).unwrap();
@@ -189,7 +190,7 @@ fn of_a_pool_in_use_only_the_frames_are_known() {
 fn frames_that_were_given_back_have_no_data() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    let file = Mapped::create(&path, 0, &MappedOptions::default()).unwrap();
+    let file = Mapped::create(&path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap();
     let pool = pool(file, PoolKind::Traced);
     // Whole pages of 2 MiB, because a disk gives back no less.
     set(&pool, 0..200, Some(LARGE as usize));
@@ -217,7 +218,7 @@ fn space_that_an_earlier_open_freed_is_given_back_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
     let pool = pool(
-        Mapped::create(&path, 0, &MappedOptions::default()).unwrap(),
+        Mapped::create(&path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap(),
         PoolKind::Traced,
     );
     set(&pool, 0..200, Some(LARGE as usize));

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions, Session};
 use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Domain;
 use firn_structures::Map;
 use firn_tools::Progress;
 use serde::{Deserialize, Serialize};
@@ -272,7 +273,8 @@ pub fn reopen(plan: &ReopenPlan) -> Result<(), BenchError> {
 }
 
 fn filled(path: &Path, objects: u64) -> Result<(Pool<Mapped>, Session<Mapped>), BenchError> {
-    let medium = Mapped::create(path, 0, &MappedOptions::default())?;
+    let options = MappedOptions::default().domain(Domain::Process);
+    let medium = Mapped::create(path, 0, &options)?;
     let pool = Pool::create(medium, &PoolOptions::new(LAYOUT))?;
     let mut session = pool.session()?;
     session.transaction(|tx| Map::create(tx, MAP).map(|_| ()))?;

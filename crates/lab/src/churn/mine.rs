@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use firn_heap::{Target, View};
-use firn_mapped::{MappedError, MappedOptions};
+use firn_mapped::MappedError;
 use firn_structures::map::MapRoot;
 use firn_tools::{Progress, Store, StoreOptions, ToolError, open_to_change, remove_keys};
 
+use super::ChurnPlan;
 use super::entries::PREFIX;
 use crate::LabError;
 
@@ -16,19 +17,16 @@ const UNKNOWN: &str = "of a type that is not registered";
 /// Keys that are collected before they are removed.
 const KEYS_AT_ONCE: usize = 4096;
 
-/// Opens the pool in `path`, or makes it, with an empty map at the root `map`. Entries that an earlier
+/// Opens the plan's pool, or makes it, with an empty map. Entries that an earlier
 /// run left there are removed.
 ///
 /// Errors: as [`Store::open_or_create`]; the root is no map, or one that holds other entries.
-pub(super) fn open(
-    path: &Path,
-    map: &str,
-    mapped: &MappedOptions,
-    progress: &mut dyn Progress,
-) -> Result<Store, LabError> {
+pub(super) fn open(plan: &ChurnPlan, progress: &mut dyn Progress) -> Result<Store, LabError> {
+    let (path, map, mapped) = (&*plan.pool, &*plan.map, &plan.mapped);
     let options = StoreOptions {
         map: map.to_owned(),
         mapped: mapped.clone(),
+        new_domain: plan.new_domain,
         ..StoreOptions::default()
     };
     let pool = match open_to_change(path, mapped, progress) {

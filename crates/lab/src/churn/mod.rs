@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use firn_heap::Pool;
 use firn_heap::collector::{BackgroundCollector, CollectOptions, CollectorOptions, PageSize};
 use firn_mapped::{Mapped, MappedOptions};
+use firn_media::{Domain, Memory};
 use firn_tools::{Entry, Progress, Standing, Store, ToolError};
 
 use crate::bench::{Moment, Times};
@@ -46,6 +47,8 @@ pub struct ChurnPlan {
     pub pool: PathBuf,
     /// How its file is mapped.
     pub mapped: MappedOptions,
+    /// The domain of a pool that is made.
+    pub new_domain: Option<Domain>,
     /// The root that names the map.
     pub map: String,
     /// Entries; [`LEAST_ENTRIES`] at least.
@@ -70,7 +73,7 @@ pub struct ChurnPlan {
 pub fn churn(plan: &ChurnPlan, progress: &mut dyn Progress) -> Result<ChurnReport, LabError> {
     let start = Instant::now();
     refuse_nonsense(plan)?;
-    let mut store = mine::open(&plan.pool, &plan.map, &plan.mapped, progress)?;
+    let mut store = mine::open(plan, progress)?;
     let churned = on(&mut store, plan, progress);
     let cleaned = match plan.keep {
         true => Ok(0),
@@ -153,6 +156,7 @@ fn on(
     });
     Ok(ChurnReport {
         pool: path.display().to_string(),
+        domain: store.pool().medium().domain().name(),
         map: plan.map.clone(),
         entries: plan.entries,
         value_bytes: plan.value_bytes,

@@ -27,6 +27,8 @@ fn name<S: Serializer>(scheme: &&'static Scheme, serializer: S) -> Result<S::Ok,
 pub struct ChurnReport {
     /// The pool's file.
     pub pool: String,
+    /// The pool's domain. With a log, each transaction waits for the disk.
+    pub domain: &'static str,
     /// The root that names the map.
     pub map: String,
     /// Entries.

@@ -144,3 +144,9 @@ pub(super) fn write_all(
     }
     Ok(())
 }
+
+/// Whether the disk has no space for more, and is sound otherwise.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}

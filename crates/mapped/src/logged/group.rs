@@ -16,6 +16,8 @@ use firn_log::{Log, Next, Reach, append_lines};
 use firn_units::WORDS_PER_LINE;
 use rustix::thread::futex::{self, Flags};
 
+use super::copies::Copies;
+use super::disk::is_full;
 use super::figures::Figures;
 use super::log_file::LogFile;
 
@@ -38,6 +40,10 @@ pub(super) struct Group {
     staged_bytes: AtomicUsize,
     /// Bytes of them beyond which transactions wait before they begin.
     crowded_bytes: usize,
+    /// Number of pages that the process holds copies of.
+    copies: AtomicUsize,
+    /// Number beyond which transactions wait until copies were dropped.
+    most_copies: AtomicUsize,
     /// Number of the newest record that the system was given.
     handed: AtomicU64,
     /// Number of the newest record that is durable.
@@ -51,6 +57,7 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) log: Log,
+    pub(super) copies: Copies,
     /// Why nothing more becomes durable.
     pub(super) failed: Option<Failed>,
     /// Whether the medium is about to go.
@@ -68,17 +75,16 @@ pub(super) struct Failed {
     pub(super) source: Arc<io::Error>,
 }
 
-/// Whether the disk has no space for more, and is sound otherwise.
-fn is_full(error: &io::Error) -> bool {
-    use io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
-}
-
 impl Group {
-    pub(super) fn new(log: Log, file: LogFile, crowded_bytes: usize) -> Self {
+    pub(super) fn new(
+        log: Log,
+        file: LogFile,
+        (crowded_bytes, most_copies): (usize, usize),
+    ) -> Self {
         Self {
             log: Mutex::new(State {
                 log,
+                copies: Copies::default(),
                 failed: None,
                 closing: false,
                 starved: false,
@@ -91,6 +97,8 @@ impl Group {
             appended: AtomicU64::new(0),
             staged_bytes: AtomicUsize::new(0),
             crowded_bytes,
+            copies: AtomicUsize::new(0),
+            most_copies: AtomicUsize::new(most_copies),
             handed: AtomicU64::new(0),
             durable: AtomicU64::new(0),
             has_failed: AtomicBool::new(false),
@@ -111,7 +119,25 @@ impl Group {
     ) {
         let mut state = self.lock();
         let newest = append_lines(&mut state.log, lines.iter().map(|&line| read(line)));
+        state.copies.note(lines, newest);
+        self.tell_copies(&state);
         self.tell_appended(&state, newest);
+    }
+
+    /// Says how many copies there are.
+    pub(super) fn tell_copies(&self, state: &State) {
+        self.copies.store(state.copies.count(), Ordering::Relaxed);
+    }
+
+    /// Whether there are as many copies as there may be.
+    #[inline]
+    pub(super) fn is_full_of_copies(&self) -> bool {
+        self.copies.load(Ordering::Relaxed) > self.most_copies.load(Ordering::Relaxed)
+    }
+
+    /// From so many copies on, transactions wait.
+    pub(super) fn allow_copies(&self, count: usize) {
+        self.most_copies.store(count, Ordering::Relaxed);
     }
 
     /// Appends a record.

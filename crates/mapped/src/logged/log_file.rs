@@ -51,6 +51,8 @@ impl LogFile {
 
     /// Makes a log with slots for `bytes` bytes, written with zeros (L8), and a head, all of it durable, the name
     /// included. It replaces one that is left of an earlier pool.
+    ///
+    /// Errors: what the system says; then there is no log.
     pub(super) fn create(
         path: PathBuf,
         head: &Head,
@@ -61,10 +63,18 @@ impl LogFile {
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
         let file = retry(|| open(&path, flags, mode))?.into();
         let log = Self::around(file, path, disk)?;
-        log.grow(slots)?;
-        log.write_head(head)?;
-        sync_directory(&log.path)?;
-        Ok(log)
+        let made = log
+            .grow(slots)
+            .and_then(|()| log.write_head(head))
+            .and_then(|()| sync_directory(&log.path));
+        match made {
+            Ok(()) => Ok(log),
+            Err(refused) => {
+                // One that stays is no log: it has no head.
+                let _ = unlink(&log.path);
+                Err(refused)
+            }
+        }
     }
 
     fn around(file: File, path: PathBuf, disk: &Arc<dyn Disk>) -> io::Result<Self> {

@@ -25,12 +25,16 @@
 //! home        the pool's file
 //! checkpointer   brings the log home
 //! recovery    what a crash left goes home
+//! copies      which pages take memory of the process
+//! dropping    giving that memory up
 //! records     the medium's memory: lines become records, and who waits for them
 //! space       the medium's space
 //! ```
 
 mod checkpointer;
+mod copies;
 mod disk;
+mod dropping;
 mod figures;
 mod group;
 mod home;
@@ -47,6 +51,7 @@ use std::thread::JoinHandle;
 
 use firn_format::superblock::OpenState;
 use firn_log::{Log, Reach};
+use firn_units::FRAME_BYTES;
 use rangemap::RangeSet;
 
 use self::checkpointer::Checkpointer;
@@ -56,6 +61,7 @@ use self::home::Since;
 use self::log_file::LogFile;
 use self::pages::Pages;
 use crate::process::Process;
+use crate::system::usable_memory;
 use crate::{LogOptions, MappedError};
 
 /// The part of a [`crate::Mapped`] that has a log: it is in [`firn_media::Domain::Logged`], and its pages are mapped privately.
@@ -73,10 +79,19 @@ pub(crate) struct Logged {
     since: Arc<Mutex<Since>>,
     /// Whether the statistics' pages are shared with the file.
     shares_statistics: bool,
-    /// Ranges that show zeros, or memory, in the place of the file, which may hold older content.
-    covered: Mutex<RangeSet<u64>>,
+    /// Ranges in the place of which the file may hold older content.
+    covered: Mutex<Covered>,
     /// The log, from the moment on at which it is known whose it is.
     running: OnceLock<Running>,
+}
+
+/// Where the file is not mapped, because it may hold older content.
+#[derive(Debug, Default)]
+struct Covered {
+    /// Zeros are shown, which nobody can store to.
+    zeros: RangeSet<u64>,
+    /// Memory of the process is there.
+    memory: RangeSet<u64>,
 }
 
 /// The log of an open pool, and the threads that write it in time and bring it home.
@@ -134,7 +149,11 @@ impl Logged {
         log_file: LogFile,
     ) -> Result<(), MappedError> {
         let checkpointer = Arc::new(Checkpointer {
-            group: Arc::new(Group::new(log, log_file, self.crowded_bytes())),
+            group: Arc::new(Group::new(
+                log,
+                log_file,
+                (self.crowded_bytes(), self.most_copies()),
+            )),
             file: Arc::clone(on.file()),
             disk: Arc::clone(&self.options.disk),
             since: Arc::clone(&self.since),
@@ -167,6 +186,15 @@ impl Logged {
     /// home.
     fn crowded_bytes(&self) -> usize {
         (self.options.bound_bytes / 4) as usize
+    }
+
+    /// Pages that the process may hold copies of.
+    fn most_copies(&self) -> usize {
+        let bytes = self.options.memory_bytes.unwrap_or_else(|| {
+            const SHARE: u64 = 4;
+            usable_memory() / SHARE
+        });
+        (bytes / FRAME_BYTES) as usize
     }
 
     /// The log, if it is known whose it is.

@@ -7,7 +7,9 @@ use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, SEGMENT_BLOCKS};
 use firn_format::superblock::{OpenState, StoredDomain, Superblock};
 use firn_log::{Growth, Home, LEAST_SEGMENTS, Log, LogError, Options, coalesce, newest_head, scan};
+use firn_media::MediumError;
 
+use super::disk::is_full;
 use super::home::{HomeFile, Since};
 use super::log_file::LogFile;
 use crate::beside::{log_beside, log_of};
@@ -198,6 +200,15 @@ fn initial_slots(segment_blocks: u64, options: &LogOptions) -> Growth {
     Growth::of_new(segment_blocks, count)
 }
 
+/// Why a log of so many bytes could not be made.
+fn not_made(file: &PoolFile, bytes: u64, source: io::Error) -> MappedError {
+    if !is_full(&source) {
+        return file.error("creating the log", source);
+    }
+    let medium = format!("{}, for its log", file.name());
+    MappedError::Space(MediumError::NoSpace { medium, bytes })
+}
+
 /// Makes the log of a pool, in the place of any that is left of an earlier file of that name.
 pub(super) fn begin(
     file: &PoolFile,
@@ -216,7 +227,7 @@ pub(super) fn begin(
     };
     let slots = initial_slots(head.segment_blocks.into(), options);
     let log = LogFile::create(log_of(&file.path)?, &head, &slots, &options.disk)
-        .map_err(|source| file.error("creating the log", source))?;
+        .map_err(|source| not_made(file, slots.bytes().end, source))?;
     let bytes = slots.bytes();
     let initial_bytes = bytes.end - bytes.start;
     let options = Options {

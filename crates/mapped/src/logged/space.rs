@@ -2,14 +2,15 @@
 
 use core::ops::Range;
 use std::io;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 use firn_format::log::Record;
 use firn_format::statistics::{ALL_BLOCKS, LOG_FIGURES};
 use firn_media::MediumError;
 
 use super::pages::Pages;
-use super::{Logged, recovery};
+use super::{Covered, Logged, recovery};
+use crate::MappedError;
 use crate::beside::UNPUBLISHED;
 use crate::window::FileMapping;
 
@@ -19,7 +20,10 @@ impl Logged {
         let file = on.file();
         let begun = recovery::begin(file, identity, UNPUBLISHED, on.randomness(), &self.options);
         let started = begun.and_then(|(log, log_file)| self.start(on, log, log_file));
-        started.map_err(|refused| on.io("making the log", io::Error::other(refused)))?;
+        started.map_err(|refused| match refused {
+            MappedError::Space(refused) => refused,
+            other => on.io("making the log", io::Error::other(other)),
+        })?;
         self.reserve(on, LOG_FIGURES)
     }
 
@@ -105,21 +109,32 @@ impl Logged {
     fn cover(&self, on: &impl Pages, range: &Range<u64>) -> Result<(), MediumError> {
         let shown = on.window().map_zeros(range.clone());
         shown.map_err(|e| on.io("mapping zeros", e))?;
-        let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
-        covered.insert(range.clone());
+        let mut covered = self.lock_covered();
+        covered.zeros.insert(range.clone());
+        covered.memory.remove(range.clone());
+        if let Some(group) = self.group() {
+            let mut state = group.lock();
+            state.copies.forget(range);
+            group.tell_copies(&state);
+        }
         Ok(())
     }
 
     /// Has memory of zeros in the place of what was covered in a range: the file may hold older content there.
     fn uncover(&self, on: &impl Pages, range: &Range<u64>) -> Result<(), MediumError> {
-        let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
-        let parts: Vec<_> = covered.overlapping(range).cloned().collect();
+        let mut covered = self.lock_covered();
+        let parts: Vec<_> = covered.zeros.overlapping(range).cloned().collect();
         for part in parts {
             let part = part.start.max(range.start)..part.end.min(range.end);
             let mapped = on.window().map_memory(part.clone());
             mapped.map_err(|e| on.io("mapping reserved space", e))?;
-            covered.remove(part);
+            covered.zeros.remove(part.clone());
+            covered.memory.insert(part);
         }
         Ok(())
+    }
+
+    pub(super) fn lock_covered(&self) -> MutexGuard<'_, Covered> {
+        self.covered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::support;
 use crate::support::small_file_system::SmallFileSystem;
-use firn_mapped::{Mapped, MappedError, MappedOptions};
+use firn_mapped::{Mapped, MappedError};
 use firn_media::{Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
 /// Opens `path` in all three ways and returns the errors, each of which names it.
 fn errors(path: &Path) -> Vec<MappedError> {
-    let options = MappedOptions::default();
+    let options = support::unlogged();
     [
         Mapped::open(path, &options),
         Mapped::open_read_only(path, &options),
@@ -39,7 +39,7 @@ fn a_missing_file_or_folder() {
     assert_all!(&folder.path().join("no"), MappedError::NotFound { .. });
     let nowhere = folder.path().join("no/pool");
     assert_all!(&nowhere, MappedError::NotFound { .. });
-    let refused = Mapped::create(&nowhere, 1, &MappedOptions::default()).unwrap_err();
+    let refused = Mapped::create(&nowhere, 1, &support::unlogged()).unwrap_err();
     assert!(matches!(refused, MappedError::NotFound { .. }), "{refused}");
 }
 
@@ -71,8 +71,8 @@ fn an_empty_or_cut_off_file() {
     }
     std::fs::write(&path, vec![7; FRAME_BYTES as usize + 1]).unwrap();
     for refused in [
-        Mapped::open(&path, &MappedOptions::default()),
-        Mapped::open_read_only(&path, &MappedOptions::default()),
+        Mapped::open(&path, &support::unlogged()),
+        Mapped::open_read_only(&path, &support::unlogged()),
     ] {
         assert!(matches!(refused, Err(MappedError::BadLength { .. })));
     }
@@ -85,7 +85,7 @@ fn a_file_that_is_there_is_not_created() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
     std::fs::write(&path, b"precious").unwrap();
-    let refused = Mapped::create(&path, 1, &MappedOptions::default()).unwrap_err();
+    let refused = Mapped::create(&path, 1, &support::unlogged()).unwrap_err();
     assert!(matches!(refused, MappedError::Exists { .. }), "{refused}");
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
 }
@@ -95,9 +95,9 @@ fn a_length_that_no_window_holds() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
     for len in [u64::MAX, 1 << 62, (1 << 46) + 1] {
-        assert!(Mapped::create(&path, len, &MappedOptions::default()).is_err());
+        assert!(Mapped::create(&path, len, &support::unlogged()).is_err());
         assert!(!path.exists(), "nothing is left behind");
-        assert!(Mapped::anonymous(len, &MappedOptions::default()).is_err());
+        assert!(Mapped::anonymous(len, &support::unlogged()).is_err());
     }
 }
 
@@ -106,7 +106,7 @@ fn a_file_system_mounted_read_only_is_a_matter_of_permission() {
     let Some(device) = SmallFileSystem::tmpfs(1 << 10) else {
         return;
     };
-    let (path, options) = (device.path().join("pool"), MappedOptions::default());
+    let (path, options) = (device.path().join("pool"), support::unlogged());
     drop(support::named(&path, FRAME_BYTES, &options));
     device.forbid_writing();
     let refused = Mapped::open(&path, &options).unwrap_err();
@@ -133,7 +133,7 @@ fn a_length_that_no_process_has_room_for() {
     let around = powers.flat_map(|power: u64| [power - 1, power, power + 1]);
     for len in ends.chain(around) {
         for capacity in [0, 1 << 40, u64::MAX] {
-            let options = MappedOptions::default().capacity(capacity);
+            let options = support::unlogged().capacity(capacity);
             let refused = Mapped::create(&path, len, &options).unwrap_err();
             assert!(
                 matches!(refused, MappedError::NoAddressSpace { .. }),
@@ -147,7 +147,7 @@ fn a_length_that_no_process_has_room_for() {
     }
     // The capacity is only a wish.
     for capacity in [0, 1, u64::MAX] {
-        let options = MappedOptions::default().capacity(capacity);
+        let options = support::unlogged().capacity(capacity);
         let medium = Mapped::anonymous(FRAME_BYTES, &options).unwrap();
         assert!(medium.capacity() >= FRAME_BYTES && medium.capacity().is_power_of_two());
         medium.prefault(VirtAddr(u64::MAX), u64::MAX);

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use firn_mapped::{HugePages, Mapped, MappedOptions};
+use firn_mapped::{HugePages, Mapped};
 use firn_media::{MediumExt, Memory, Runtime, Space, Words};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
 fn medium() -> Mapped {
-    Mapped::anonymous(FRAME_BYTES, &MappedOptions::default().capacity(1 << 30)).unwrap()
+    Mapped::anonymous(FRAME_BYTES, &crate::support::unlogged().capacity(1 << 30)).unwrap()
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn prefaulting_changes_nothing() {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = folder.path().join("pool");
     for huge_pages in [HugePages::Ask, HugePages::System, HugePages::Refuse] {
-        let options = MappedOptions::default().huge_pages(huge_pages);
+        let options = crate::support::unlogged().huge_pages(huge_pages);
         let medium = Mapped::create(&path, 2 * CHUNK_BYTES, &options).unwrap();
         medium.publish().unwrap();
         medium.store_u64(VirtAddr(8), 7);

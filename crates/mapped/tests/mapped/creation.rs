@@ -11,7 +11,7 @@ use firn_units::{FRAME_BYTES, VirtAddr};
 use crate::support;
 
 fn options() -> MappedOptions {
-    MappedOptions::default().capacity(1 << 30)
+    support::unlogged().capacity(1 << 30)
 }
 
 fn create(path: &Path) -> Result<Mapped, MappedError> {

@@ -10,7 +10,7 @@ const HOLE: VirtAddr = VirtAddr(1 << 20);
 const HOLE_BYTES: u64 = 4 << 20;
 
 fn options() -> MappedOptions {
-    MappedOptions::default().capacity(64 << 20)
+    crate::support::unlogged().capacity(64 << 20)
 }
 
 fn fill(medium: &Mapped) {

@@ -1,6 +1,6 @@
 //! Do write-backs use an instruction that this processor has, and leave content alone?
 
-use firn_mapped::{FlushInstruction, Mapped, MappedOptions};
+use firn_mapped::{FlushInstruction, Mapped};
 use firn_media::{Domain, Memory};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
 
@@ -22,7 +22,7 @@ fn the_best_instruction_of_this_processor_is_chosen() {
     .into_iter()
     .find(|instruction| has(instruction.name()));
     for domain in [Domain::Adr, Domain::Eadr, Domain::Process] {
-        let options = MappedOptions::default().domain(domain);
+        let options = crate::support::unlogged().domain(domain);
         let medium = Mapped::anonymous(FRAME_BYTES, &options).unwrap();
         assert_eq!(Some(medium.flush_instruction()), best);
     }
@@ -30,7 +30,7 @@ fn the_best_instruction_of_this_processor_is_chosen() {
 
 #[test]
 fn every_range_can_be_written_back() {
-    let options = MappedOptions::default().domain(Domain::Adr);
+    let options = crate::support::unlogged().domain(Domain::Adr);
     let medium = Mapped::anonymous(2 * FRAME_BYTES, &options).unwrap();
     for at in (0..2 * FRAME_BYTES).step_by(8) {
         medium.store_u64(VirtAddr(at), at + 1);

@@ -9,7 +9,7 @@ use firn_units::{FRAME_BYTES, VirtAddr};
 const CAPACITY: u64 = 64 << 20;
 
 fn options() -> MappedOptions {
-    MappedOptions::default().capacity(CAPACITY)
+    crate::support::unlogged().capacity(CAPACITY)
 }
 
 /// Runs `test` on a file on a disk, a file on tmpfs, and anonymous memory.

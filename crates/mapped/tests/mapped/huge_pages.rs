@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use firn_mapped::{HugePages, Mapped, MappedOptions};
+use firn_mapped::{HugePages, Mapped};
 use firn_media::{Memory, Space};
 use firn_units::{CHUNK_BYTES, VirtAddr};
 
@@ -10,7 +10,7 @@ const CHUNKS: u64 = 16;
 
 fn grown(huge_pages: HugePages) -> (tempfile::TempDir, Mapped) {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-    let options = MappedOptions::default()
+    let options = crate::support::unlogged()
         .capacity(64 << 20)
         .huge_pages(huge_pages);
     let medium = Mapped::create(folder.path().join("pool"), CHUNK_BYTES, &options).unwrap();
@@ -111,7 +111,7 @@ fn a_part_that_has_content_keeps_it() {
 fn a_pool_that_is_opened_again_has_them_still() {
     let (folder, medium) = grown(HugePages::Ask);
     drop(medium);
-    let options = MappedOptions::default().capacity(64 << 20);
+    let options = crate::support::unlogged().capacity(64 << 20);
     let medium = Mapped::open(folder.path().join("pool"), &options).unwrap();
     check(&medium, |_| false);
     assert_eq!(huge_bytes(&medium) > 0, kernel_gathers());

@@ -12,7 +12,7 @@ use firn_units::{FRAME_BYTES, VirtAddr};
 use crate::support;
 
 fn options() -> MappedOptions {
-    MappedOptions::default().capacity(1 << 30)
+    support::unlogged().capacity(1 << 30)
 }
 
 fn assert_in_use(result: Result<Mapped, MappedError>) {

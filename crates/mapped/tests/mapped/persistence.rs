@@ -13,7 +13,7 @@ fn stores_persist_across_a_reopen() {
     for domain in DOMAINS {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pool");
-        let options = MappedOptions::default().domain(domain);
+        let options = support::unlogged().domain(domain);
         let medium = support::named(&path, 3 * CHUNK_BYTES, &options);
         assert_eq!(medium.domain(), domain);
         medium.store_u64(VirtAddr(CHUNK_BYTES), 7);
@@ -36,16 +36,18 @@ fn stores_persist_across_a_reopen() {
 }
 
 #[test]
-fn an_ordinary_file_promises_no_more_than_its_process() {
+fn a_new_file_survives_as_much_as_its_device_can() {
     let options = MappedOptions::default();
+    let asked = options.clone().domain(Domain::Process);
     let disk = tempfile::tempdir().unwrap();
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
-    for (folder, backing) in [(disk, Backing::Disk), (memory, Backing::Tmpfs)] {
-        let medium = Mapped::create(folder.path().join("pool"), 1, &options).unwrap();
-        assert_eq!(
-            (medium.domain(), medium.backing()),
-            (Domain::Process, backing)
-        );
+    for (folder, backing, options, domain) in [
+        (&disk, Backing::Disk, &options, Domain::Logged),
+        (&disk, Backing::Disk, &asked, Domain::Process),
+        (&memory, Backing::Tmpfs, &options, Domain::Process),
+    ] {
+        let medium = Mapped::create(folder.path().join("pool"), 1, options).unwrap();
+        assert_eq!((medium.domain(), medium.backing()), (domain, backing));
         assert_eq!(medium.len(), FRAME_BYTES);
     }
     let medium = Mapped::anonymous(0, &options).unwrap();
@@ -57,7 +59,7 @@ fn an_ordinary_file_promises_no_more_than_its_process() {
 fn a_killed_process_loses_nothing_it_stored() {
     const NAME: &str = "persistence::a_killed_process_loses_nothing_it_stored";
     if let Some(path) = support::child_pool() {
-        let medium = Mapped::open(path, &MappedOptions::default()).unwrap();
+        let medium = Mapped::open(path, &support::unlogged()).unwrap();
         for count in 1.. {
             medium.store_u64(VirtAddr(0), count);
             medium.store_u64(VirtAddr(FRAME_BYTES), count);
@@ -68,15 +70,11 @@ fn a_killed_process_loses_nothing_it_stored() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    drop(support::named(
-        &path,
-        2 * FRAME_BYTES,
-        &MappedOptions::default(),
-    ));
+    drop(support::named(&path, 2 * FRAME_BYTES, &support::unlogged()));
     let mut child = support::start_until(support::child(NAME, &path), "storing");
     child.kill().unwrap();
     child.wait().unwrap();
-    let medium = Mapped::open(&path, &MappedOptions::default()).unwrap();
+    let medium = Mapped::open(&path, &support::unlogged()).unwrap();
     let (first, second) = (
         medium.load_u64(VirtAddr(0)),
         medium.load_u64(VirtAddr(FRAME_BYTES)),

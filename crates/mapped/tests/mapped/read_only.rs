@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use firn_mapped::{Mapped, MappedOptions};
+use firn_mapped::Mapped;
 use firn_media::{Domain, MediumError, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr};
 
@@ -37,7 +37,7 @@ fn assert_read_only(medium: &Mapped) {
 fn stores_are_refused_and_the_file_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    let options = MappedOptions::default().domain(Domain::Adr);
+    let options = crate::support::unlogged().domain(Domain::Adr);
     let medium = Mapped::create(&path, FRAME_BYTES, &options).unwrap();
     medium.publish().unwrap();
     medium.store_u64(VirtAddr(8), 7);
@@ -50,7 +50,7 @@ fn stores_are_refused_and_the_file_stays() {
 
 #[test]
 fn stores_out_of_reach_are_refused() {
-    let medium = Mapped::anonymous(FRAME_BYTES, &MappedOptions::default()).unwrap();
+    let medium = Mapped::anonymous(FRAME_BYTES, &crate::support::unlogged()).unwrap();
     for at in [FRAME_BYTES, FRAME_BYTES - 4, u64::MAX - 7, u64::MAX, 12] {
         let text = message(|| medium.store_u64(VirtAddr(at), 1));
         assert!(text.contains("no word"), "{text}");
@@ -63,7 +63,7 @@ fn stores_out_of_reach_are_refused() {
         0x0101_0101_0101_0101,
         "nothing was stored"
     );
-    let persistent = MappedOptions::default().domain(Domain::Adr);
+    let persistent = crate::support::unlogged().domain(Domain::Adr);
     let medium = Mapped::anonymous(FRAME_BYTES, &persistent).unwrap();
     assert!(message(|| medium.write_back(at, 17)).contains("write-back"));
 }

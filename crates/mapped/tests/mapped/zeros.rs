@@ -11,7 +11,7 @@ use crate::support;
 const CAPACITY: u64 = 1 << 32;
 
 fn medium() -> Mapped {
-    let options = MappedOptions::default().capacity(CAPACITY);
+    let options = support::unlogged().capacity(CAPACITY);
     let medium = Mapped::anonymous(FRAME_BYTES, &options).unwrap();
     for word in 0..FRAME_BYTES / 8 {
         medium.store_u64(VirtAddr(8 * word), u64::MAX);
@@ -88,10 +88,10 @@ fn a_damaged_place_stays_in_the_window() {
 fn a_limited_address_space_gives_a_smaller_window() {
     const NAME: &str = "zeros::a_limited_address_space_gives_a_smaller_window";
     if support::child_pool().is_some() {
-        let medium = Mapped::anonymous(FRAME_BYTES, &MappedOptions::default()).unwrap();
+        let medium = Mapped::anonymous(FRAME_BYTES, &support::unlogged()).unwrap();
         assert!(medium.capacity() < MappedOptions::DEFAULT_CAPACITY);
         assert_eq!(medium.load_u64(VirtAddr(medium.capacity() - 8)), 0);
-        let large = Mapped::anonymous(1 << 40, &MappedOptions::default()).unwrap_err();
+        let large = Mapped::anonymous(1 << 40, &support::unlogged()).unwrap_err();
         assert!(large.to_string().contains("address space"), "{large}");
         return;
     }

@@ -8,7 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::Space;
+use firn_media::{Domain, Space};
+
+/// Options of a medium whose stores reach its file: without a log, which only a pool has.
+pub fn unlogged() -> MappedOptions {
+    MappedOptions::default().domain(Domain::Process)
+}
 
 /// A new medium, already published under its name.
 pub fn named(path: &Path, len: u64, options: &MappedOptions) -> Mapped {

@@ -10,6 +10,7 @@ mod full_pool;
 mod list_model;
 mod logged;
 mod logged_disks;
+mod logged_memory;
 mod map_model;
 mod map_soak;
 mod power_cut;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use firn_heap::{Pool, PoolKind, PoolOptions, Session};
 use firn_mapped::{Mapped, MappedOptions};
+use firn_media::Domain;
 
 /// An anonymous pool.
 pub fn pool() -> Pool<Mapped> {
@@ -71,7 +72,12 @@ impl FilePool {
             ..PoolOptions::new("test")
         };
         let file = TempFile::new();
-        let medium = Mapped::create(file.path(), 16 << 20, &MappedOptions::default()).unwrap();
+        let medium = Mapped::create(
+            file.path(),
+            16 << 20,
+            &MappedOptions::default().domain(Domain::Process),
+        )
+        .unwrap();
         let pool = Pool::create(medium, &options).unwrap();
         let session = pool.session().unwrap();
         Self {

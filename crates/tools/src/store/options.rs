@@ -2,6 +2,7 @@
 
 use firn_heap::PoolOptions;
 use firn_mapped::MappedOptions;
+use firn_media::Domain;
 
 /// The command line's name for the content of its pools.
 pub const LAYOUT: &str = "firn map";
@@ -15,6 +16,8 @@ pub struct StoreOptions {
     pub max_bytes: Option<u64>,
     /// How its file is mapped.
     pub mapped: MappedOptions,
+    /// The domain of a pool that is made; `None`: the best one that the file system has.
+    pub new_domain: Option<Domain>,
 }
 
 impl Default for StoreOptions {
@@ -23,6 +26,7 @@ impl Default for StoreOptions {
             map: "map".into(),
             max_bytes: None,
             mapped: MappedOptions::default(),
+            new_domain: None,
         }
     }
 }

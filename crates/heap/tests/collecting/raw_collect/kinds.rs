@@ -28,7 +28,9 @@ fn pools_in_which_addresses_do_not_stay_refuse() {
 fn pairs_are_not_moved_under_a_redo_log() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool.firn");
-    let mut program = Program::on(Mapped::create(&path, 0, &MappedOptions::default()).unwrap());
+    let mut program = Program::on(
+        Mapped::create(&path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap(),
+    );
     let pool = program.pool.clone();
     let mut session = pool.session().unwrap();
     thin_out(&mut program, &mut session, 0);
@@ -123,7 +125,9 @@ fn a_pool_of_pairs_is_salvaged_as_it_is_or_not_at_all() {
     use std::os::unix::fs::FileExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    let mut program = Program::on(Mapped::create(&path, 0, &MappedOptions::default()).unwrap());
+    let mut program = Program::on(
+        Mapped::create(&path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap(),
+    );
     let mut session = program.pool.session().unwrap();
     for key in 0..200 {
         program.allocate(&mut session, key, 64 + key * 8, key * 7);
@@ -136,7 +140,11 @@ fn a_pool_of_pairs_is_salvaged_as_it_is_or_not_at_all() {
     let before = std::fs::read(&path).unwrap();
     let salvage = |name: &str| {
         let torn = Mapped::open_private(&path, &MappedOptions::default()).unwrap();
-        let target = Mapped::create(folder.path().join(name), 0, &MappedOptions::default());
+        let target = Mapped::create(
+            folder.path().join(name),
+            0,
+            &MappedOptions::default().domain(Domain::Process),
+        );
         Pool::salvage(torn, target.unwrap(), "raw", &mut |_| {})
     };
     let (pool, salvaged) = salvage("new").unwrap();
@@ -169,7 +177,7 @@ fn a_copy_of_a_pool_with_addresses_keeps_them_and_its_identity() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name| {
             let path = folder.path().join(name);
-            Mapped::create(path, 0, &MappedOptions::default()).unwrap()
+            Mapped::create(path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap()
         };
         let mut program = Program::on(file("original"));
         let of = program.pool.clone();

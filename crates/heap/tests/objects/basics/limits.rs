@@ -1,5 +1,7 @@
 //! The limit of a pool.
 
+use firn_media::Domain;
+
 use super::*;
 
 /// Fills a pool with objects of a hundred thousand bytes. Returns how many fitted.
@@ -37,7 +39,8 @@ fn limited(path: &std::path::Path, kind: PoolKind, max_bytes: Option<u64>) -> Po
         max_bytes,
         ..PoolOptions::new("limited")
     };
-    let medium = Mapped::create(path, 0, &MappedOptions::default()).unwrap();
+    let medium =
+        Mapped::create(path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap();
     let pool = Pool::create(medium, &options).unwrap();
     let make = |tx: firn_heap::Tx<'_, Mapped>| {
         let spine = tx.alloc_refs::<Bytes>(1000)?;
