@@ -20,6 +20,7 @@ use crate::locks::Locks;
 use crate::options::{PoolOptions, limits_of};
 use crate::relocation::Cycle;
 use crate::relocation::retained::RetainedCycles;
+use crate::room::Room;
 use crate::safepoint::Safepoint;
 use crate::stat_shard;
 use crate::stops::Stops;
@@ -76,6 +77,7 @@ pub struct Inner<M: Medium> {
     pub(crate) lane_count: usize,
     pub(crate) lanes: Lock<Lanes>,
     pub(crate) safepoint: Safepoint<M>,
+    pub(crate) room: Room,
     pub(crate) allocator: Allocator<M>,
     pub(crate) collector: Collector<M>,
     pub(crate) redo: RedoLog<M>,
@@ -135,6 +137,7 @@ impl<M: Medium> Inner<M> {
             lane_count,
             lanes: Lock::new(Lanes::new(lane_count)),
             safepoint: Safepoint::new(&medium, lane_count),
+            room: Room::new(),
             allocator: Allocator::new(
                 &medium,
                 limits,

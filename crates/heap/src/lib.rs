@@ -41,6 +41,7 @@ mod pool;
 mod recovery;
 mod registration;
 mod relocation;
+mod room;
 mod roots;
 mod safepoint;
 mod salvage;

@@ -155,7 +155,7 @@ impl<M: Medium> Session<M> {
     /// Waits for the medium before an operation begins, while nothing is held.
     #[inline(always)]
     pub(crate) fn wait_for_room(&self) -> Result<(), Error> {
-        Ok(self.core.inner.medium.wait_for_room()?)
+        self.core.inner.wait_for_room()
     }
 
     /// Begins a transaction that stays open until it is ended.

@@ -318,3 +318,11 @@ steps! {
 pub fn named(name: &str) -> Option<&'static Step> {
     STEPS.iter().copied().find(|step| step.name == name)
 }
+
+/// Steps of a collection do not store while the medium drops memory. Not among [`STEPS`], for it is missed on media that
+/// drop something only: `crates/heap/tests/collect_races` shows that it is.
+pub static STORES_WAIT: Step = Step {
+    name: "stores-wait",
+    rule: "T5",
+    what: "a step of a collection that stores to objects waits while memory is dropped",
+};

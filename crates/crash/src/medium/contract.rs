@@ -314,6 +314,30 @@ impl Space for Crash {
         Ok(())
     }
 
+    fn is_full_of_copies(&self) -> bool {
+        let Some(most) = self.shared.options.copies else {
+            return false;
+        };
+        let state = self.shared.lock();
+        state.events - state.dropped >= most
+    }
+
+    /// Nothing is dropped here: memory has no copies. Whoever stores meanwhile is found out.
+    fn drop_copies(&self, from: VirtAddr) -> bool {
+        /// Points at which other threads may run.
+        const POINTS: usize = 4;
+        let mut state = self.shared.lock();
+        state.dropping = Some((state.current as u16, from.0 / WORD_BYTES));
+        drop(state);
+        for _ in 0..POINTS {
+            self.shared.point();
+        }
+        let mut state = self.shared.lock();
+        state.dropping = None;
+        state.dropped = state.events;
+        false
+    }
+
     fn sync(&self) -> Result<(), MediumError> {
         self.shared.point();
         if self.shared.has_log() {

@@ -30,6 +30,9 @@ pub struct CrashOptions {
     pub lookup: Option<Sizes>,
     /// A step that the code on this medium leaves out, except while an [`crate::Explorer`] sets it up.
     pub leave_out: Option<&'static Step>,
+    /// Events after which the medium is full of copies ([`firn_media::Space::is_full_of_copies`]), and again after the last
+    /// were dropped. A store by another thread meanwhile is a fault. Never, if `None`.
+    pub copies: Option<u64>,
     /// Scheduling points after which a run is abandoned as a livelock.
     pub max_steps: u64,
 }
@@ -46,6 +49,7 @@ impl Default for CrashOptions {
             relocate: None,
             lookup: None,
             leave_out: None,
+            copies: None,
             max_steps: 50_000_000,
         }
     }

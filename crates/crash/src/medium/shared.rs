@@ -359,6 +359,15 @@ impl Shared {
             self.die(state);
             return;
         }
+        if let Event::Store { thread, word, .. } = event
+            && let Some((by, from)) = state.dropping
+        {
+            let at = word * WORD_BYTES;
+            assert!(
+                thread == by || word < from,
+                "thread {thread} stores at {at:#x} while thread {by} drops copies, and the store may be lost"
+            );
+        }
         state.events += 1;
         for word in event.digest() {
             state.hash = (state.hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);

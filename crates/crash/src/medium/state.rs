@@ -127,6 +127,10 @@ pub(crate) struct State {
     pub(crate) records: u64,
     /// Whether a thread reads lines for a record; no other record gets a place meanwhile.
     pub(crate) appending: bool,
+    /// The event up to which copies were dropped.
+    pub(crate) dropped: u64,
+    /// Who drops copies, and from which word on.
+    pub(crate) dropping: Option<(u16, u64)>,
     pub(crate) clock_ns: u64,
     pub(crate) random: fastrand::Rng,
     pub(crate) scheduler: Scheduler,
@@ -160,6 +164,8 @@ impl State {
             ticket: 0,
             records: 0,
             appending: false,
+            dropped: 0,
+            dropping: None,
             clock_ns: START_NS,
             random: fastrand::Rng::with_seed(seed),
             scheduler: Scheduler::sequential(),
@@ -195,6 +201,8 @@ impl State {
         self.ticket = 0;
         self.records = 0;
         self.appending = false;
+        self.dropped = 0;
+        self.dropping = None;
         self.clock_ns = START_NS;
         self.random = fastrand::Rng::with_seed(seed);
         self.next = None;

@@ -344,7 +344,10 @@ impl<'p, M: Medium> Collection<'p, M> {
         let inner = self.inner;
         let medium = &inner.medium;
         let (begin, cpu) = (medium.now_ns(), medium.cpu_ns());
+        // Marking stores to no object.
+        let storing = (step != CycleStep::Mark).then(|| inner.room.storing(medium));
         let result = run(inner);
+        drop(storing);
         let ns = medium.now_ns().saturating_sub(begin);
         let cpu_ns = medium.cpu_ns().saturating_sub(cpu);
         self.collected.add_time(step, ns, cpu_ns);

@@ -10,8 +10,9 @@ use firn_crash::{
 };
 use firn_heap::collector::scheme::{ESPRESSO, PIGGYBACK, SFCCD, Scheme};
 use firn_heap::collector::{CollectOptions, Marking, PageSize};
+use firn_heap::steps::STORES_WAIT;
 use firn_heap::{Pool, PoolKind, PoolOptions};
-use firn_media::Domain;
+use firn_media::{Domain, Step};
 
 use program::{Draw, Log, Program, THREADS};
 
@@ -26,6 +27,9 @@ struct Case {
     steps: u64,
     /// Collections in a row.
     collections: usize,
+    /// Events between two drops of copies by the medium.
+    copies: Option<u64>,
+    leave_out: Option<&'static Step>,
 }
 
 impl Default for Case {
@@ -37,6 +41,8 @@ impl Default for Case {
             marking: Marking::Concurrent,
             steps: 25,
             collections: 3,
+            copies: None,
+            leave_out: None,
         }
     }
 }
@@ -177,7 +183,11 @@ fn verify(crash: Crash, state: &CrashState, case: &Case, log: &Log) -> Result<()
 fn explorer<'a>(case: Case) -> Explorer<'a> {
     let options = ExploreOptions {
         recovery_depth: 2,
-        medium: CrashOptions::with_domain(case.domain),
+        medium: CrashOptions {
+            copies: case.copies,
+            leave_out: case.leave_out,
+            ..CrashOptions::with_domain(case.domain)
+        },
         ..ExploreOptions::default()
     };
     let log = Arc::new(Mutex::new(Log::default()));
@@ -249,6 +259,34 @@ fn seeds_that_once_found_something_find_nothing() {
         };
         swarm(case, seed..seed + 1).expect_clean();
     }
+}
+
+/// The crash medium panics where a thread stores while another has copies of pages dropped.
+#[test]
+fn nobody_stores_while_copies_are_dropped() {
+    for kind in KINDS {
+        for (domain, scheme) in [(Domain::Logged, &ESPRESSO), (Domain::Adr, &PIGGYBACK)] {
+            let case = Case {
+                kind,
+                domain,
+                scheme,
+                copies: Some(150),
+                ..Case::default()
+            };
+            swarm(case, SEEDS).expect_clean();
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "while thread")]
+fn a_collector_that_stores_while_copies_are_dropped_is_found() {
+    let case = Case {
+        copies: Some(150),
+        leave_out: Some(&STORES_WAIT),
+        ..Case::default()
+    };
+    swarm(case, SEEDS).expect_clean();
 }
 
 #[test]
