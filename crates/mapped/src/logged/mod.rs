@@ -25,12 +25,14 @@
 //! home        the pool's file
 //! checkpointer   brings the log home
 //! recovery    what a crash left goes home
+//! examine     what a crash left is looked at
 //! records     the medium's memory: lines become records, and who waits for them
 //! space       the medium's space
 //! ```
 
 mod checkpointer;
 mod disk;
+mod examine;
 mod figures;
 mod group;
 mod home;
@@ -51,9 +53,10 @@ use rangemap::RangeSet;
 
 use self::checkpointer::Checkpointer;
 pub use self::disk::{Disk, Durability, Part, SystemDisk};
+pub use self::examine::{LogCheck, LogFinding, LogFound, check_log};
 use self::group::{Failed, Group};
 use self::home::Since;
-use self::log_file::LogFile;
+pub(crate) use self::log_file::LogFile;
 use self::pages::Pages;
 use crate::process::Process;
 use crate::{LogOptions, MappedError};
