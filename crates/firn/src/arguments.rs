@@ -121,9 +121,11 @@ Examples:
   firn map p.firn -o p.svg
   firn copy p.firn packed.firn && firn map p.firn --beside packed.firn -o both.png")]
     Map(Map),
-    /// Checks every invariant of a pool and of the collections in it
+    /// Checks every invariant of a pool, of its log, and of the collections in it
     #[command(after_long_help = "\
-Prints what is wrong; exit status 1 if anything is. A pool that was open on an ordinary file when the
+Prints what is wrong; exit status 1 if anything is. A log that a crash left beside the pool is checked before it is
+brought home. Blocks of its tail that are not whole are no fault: no program was told that they are durable. Of a pool
+in use only the log is checked: exit status 1 if something is wrong with it, else 2. A pool that was open on an ordinary file when the
 machine died is checked in memory. The first line then says that it cannot be opened; `firn copy
 --salvage` makes a new pool of the intact objects.
 
@@ -163,6 +165,20 @@ A copy is the same pool and can replace its original, so one process cannot open
 with references that no type declares, such as those of libpmemobj programs. Such a pool is copied page by page,
 without compaction.")]
     Copy(Copy),
+    /// Makes a copy of a pool as it is, also while a program writes to it
+    #[command(after_long_help = "\
+A program may have the pool open if it has a log (domain `logged`). The copy then holds everything that was
+durable when the backup began, and of later transactions all up to one of them. It is one whole, closed pool.
+A pool that was left by a crash is copied with what its log holds; neither of its files is changed. While the
+pool's file is copied, its program's log grows: only a program that fills it waits. Where the file system can
+share blocks (xfs, btrfs), copying takes moments.
+
+The copy is the same pool and replaces its original: `mv backup.firn p.firn` when p.firn is closed, or when it is
+lost and p.firn.firn-log has been removed. `firn copy --new-id` makes a different pool of it.
+
+Example:
+  firn backup p.firn backup.firn && firn check backup.firn")]
+    Backup(Backup),
     /// Compacts a pool and gives the emptied pages back to the device
     #[command(after_long_help = "\
 Prints the fragmentation ratio, footprint divided by live bytes, before and after. A crash at any moment
@@ -426,13 +442,23 @@ pub struct Copy {
     pub pool: PathBuf,
     /// The copy's file, which must not exist
     pub new: PathBuf,
-    /// Copies the intact objects of a pool that was open on an ordinary file when the machine died, and lists
-    /// what is lost; exit status 1 if anything is
+    /// Copies the intact objects of a pool that was open on an ordinary file when the machine died, or whose log is
+    /// lost, and lists what is lost; exit status 1 if anything is
     #[arg(long)]
     pub salvage: bool,
     /// Gives the copy a new identity, so that a program can use it beside the original
     #[arg(long, conflicts_with = "salvage")]
     pub new_id: bool,
+    #[command(flatten)]
+    pub on: On,
+}
+
+#[derive(Args, Debug)]
+pub struct Backup {
+    /// The pool's file
+    pub pool: PathBuf,
+    /// The copy's file, which must not exist
+    pub new: PathBuf,
     #[command(flatten)]
     pub on: On,
 }

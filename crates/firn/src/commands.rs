@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::Verdict;
 use crate::arguments::{
-    Check, Convert, Copy, Defrag, Delete, Get, Limit, Load, Map, MapName, On, Scan,
+    Backup, Check, Convert, Copy, Defrag, Delete, Get, Limit, Load, Map, MapName, On, Scan,
 };
 use crate::bars::Bars;
 use crate::failure::Failure;
@@ -236,6 +236,9 @@ pub fn check(check: &Check, output: &mut Output) -> Result<Verdict, Failure> {
     } else if report.ok {
         let version = report.version.map_or_else(String::new, figures::version);
         output.line(&format!("{}: ok{version}", check.pool.display()))?;
+        if let Some(log) = &report.log {
+            output.line(&figures::log_beside(log))?;
+        }
     } else {
         for finding in &report.findings {
             output.line(finding)?;
@@ -293,6 +296,17 @@ pub fn copy(copy: &Copy, output: &mut Output) -> Result<Verdict, Failure> {
         }
     }
     Ok(verdict(report.lost.is_empty()))
+}
+
+pub fn backup(backup: &Backup, output: &mut Output) -> Result<Verdict, Failure> {
+    let (pool, new, mapped) = (&backup.pool, &backup.new, backup.on.mapped());
+    let report = firn_tools::backup(pool, new, &mapped, &mut Bars::new())?;
+    if output.json() {
+        output.object(&report)?;
+    } else {
+        output.line(&figures::backed_up(&report))?;
+    }
+    Ok(Verdict::Well)
 }
 
 pub fn defrag(defrag: &Defrag, output: &mut Output) -> Result<Verdict, Failure> {

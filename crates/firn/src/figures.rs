@@ -5,8 +5,8 @@ use std::fmt::Write;
 pub use firn_tools::figures::{bytes, count};
 use firn_tools::map::{MapFigures, MapReport};
 use firn_tools::{
-    CollectorFigures, ConvertReport, CopyReport, DefragReport, LoadReport, LogFigures, Stat,
-    StopBucket,
+    BackupReport, CollectorFigures, ConvertReport, CopyReport, DefragReport, LoadReport,
+    LogFigures, LogReport, Stat, StopBucket,
 };
 
 /// The output of `firn load`.
@@ -32,6 +32,36 @@ pub fn copied(report: &CopyReport) -> String {
         bytes(report.live_bytes),
         bytes(report.file_bytes),
         bytes(report.new_file_bytes)
+    )
+}
+
+/// The output of `firn backup`.
+pub fn backed_up(report: &BackupReport) -> String {
+    let mut text = format!("{} copied", bytes(report.bytes));
+    if report.is_clone {
+        text.push_str(" by sharing blocks");
+    }
+    if report.recovered {
+        let _ = write!(
+            text,
+            ", {} of them from the log, which was held for {:.2} s; recovered and closed",
+            bytes(report.log_bytes),
+            report.held_seconds
+        );
+    }
+    text
+}
+
+/// The log that `firn check` has found beside a pool.
+pub fn log_beside(log: &LogReport) -> String {
+    format!(
+        "{}: ok, {} in {} segments; {} records in {} blocks were not home, {} blocks of the tail are not whole",
+        log.path,
+        bytes(log.bytes),
+        count(log.slots),
+        count(log.records),
+        count(log.blocks),
+        count(log.unfinished_blocks)
     )
 }
 

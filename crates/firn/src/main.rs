@@ -72,6 +72,7 @@ fn run(command: Command, output: &mut Output) -> Result<Verdict, Failure> {
         Command::Limit(limit) => commands::limit(&limit, output),
         Command::Convert(pool) => commands::convert(&pool, output),
         Command::Copy(copy) => commands::copy(&copy, output),
+        Command::Backup(backup) => commands::backup(&backup, output),
         Command::Defrag(defrag) => commands::defrag(&defrag, output),
         Command::Churn(churn) => churn::run(&churn, output),
         Command::Demo(demo) => demo::run(&demo, output),

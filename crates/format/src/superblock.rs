@@ -73,7 +73,8 @@ pub enum StoredDomain {
 pub struct Superblock {
     /// Version of the format of the pool's content.
     pub version: u32,
-    /// Counts how often it was written. Of the two copies, the valid one with the higher generation counts.
+    /// Counts how often it was written; a backup goes far ahead of its pool. Of the two copies, the valid one with the
+    /// higher generation counts.
     pub generation: u64,
     /// Identifies the pool among all pools.
     pub uuid: [u8; 16],

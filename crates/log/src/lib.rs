@@ -28,6 +28,7 @@
 mod blocks;
 mod coalesce;
 mod error;
+mod examine;
 mod log;
 mod scan;
 mod segments;
@@ -35,6 +36,7 @@ mod segments;
 pub use blocks::Blocks;
 pub use coalesce::{Home, HomeWrite, coalesce};
 pub use error::LogError;
+pub use examine::{DamagedHead, Extent, damaged_heads, extent};
 pub use log::{
     Checkpoint, LEAST_SEGMENTS, LONGEST_RECORD, Log, Next, Options, Reach, Sync, Write,
     append_lines,

@@ -57,29 +57,43 @@ pub fn newest_head(file: &mut impl ReadLog) -> Result<Head, LogError> {
 /// Reads the records from `head`'s tail to the first block that is missing (L2, L3): a prefix of what was appended, with
 /// all that was durable.
 ///
-/// Errors: a block is missing of which a later one says that it was durable; a write is no sequence of records.
+/// Concurrency: a program may write to the log meanwhile. As long as it writes no other head, the result is a prefix with
+/// all that was durable at the beginning.
+///
+/// Errors: a block is missing of which a later one says that it was durable; the file ends within a segment; a write is no
+/// sequence of records.
 pub fn scan(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> Result<Found, LogError> {
-    // Read first: a program may be writing the log. What it calls durable now is there in all that is read later.
+    // Before anything else is read: what is durable by now will be found, whatever is written meanwhile.
     let durable = durable(file, head, file_bytes)?;
     let slots = Slots::read(file, head, file_bytes)?;
+    if slots.is_cut(head, file_bytes) {
+        return Err(LogError::Cut { bytes: file_bytes });
+    }
     let mut records = Vec::new();
     let (mut number, mut write, mut first) = (head.tail, Vec::new(), head.tail);
     let mut bytes = [0; BLOCK_BYTES as usize];
+    let segment_blocks = u64::from(head.segment_blocks);
     while let Some(block) = slots.block(file, head, number, &mut bytes)? {
         if block.begins {
-            take_records(&write, first, true, &mut records)?;
+            let at = slots.place(segment_blocks, first);
+            take_records(&write, (first, at), true, &mut records)?;
             (write, first) = (Vec::new(), number);
         } else if number == head.tail {
             // A tail is where a write begins.
-            return Err(LogError::Damaged { number });
+            let at = slots.place(segment_blocks, number);
+            return Err(LogError::Damaged { number, at });
         }
         write.extend_from_slice(block.payload);
         number += 1;
     }
-    take_records(&write, first, false, &mut records)?;
-    // Any block of the file may say that more was durable than was found.
+    take_records(&write, (first, None), false, &mut records)?;
+    // Another block says that more was durable than was found.
     if durable > number {
-        return Err(LogError::Damaged { number });
+        let at = match slots.place(segment_blocks, number) {
+            None => place_by_others(file, head, file_bytes, number)?,
+            known => known,
+        };
+        return Err(LogError::Damaged { number, at });
     }
     Ok(Found {
         records,
@@ -90,16 +104,69 @@ pub fn scan(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> Result<Fou
 /// Takes the records of a write. Of one that is not whole, those that are.
 fn take_records(
     write: &[u8],
-    number: u64,
+    (number, at): (u64, Option<u64>),
     whole: bool,
     records: &mut Vec<Record>,
 ) -> Result<(), LogError> {
     let mut rest = write;
     records.extend(core::iter::from_fn(|| next_record(&mut rest)));
     match whole && !rest.is_empty() {
-        true => Err(LogError::NoRecords { number }),
+        true => Err(LogError::NoRecords { number, at }),
         false => Ok(()),
     }
+}
+
+/// Number of a block before which all were durable, as the blocks of the file say.
+fn durable(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> io::Result<u64> {
+    let mut durable = head.tail;
+    each_block(file, file_bytes, |_, bytes| {
+        if let Some(block) = of_log(bytes, head) {
+            durable = durable.max(block.durable);
+        }
+    })?;
+    Ok(durable)
+}
+
+/// Where a block belongs whose segment begins with a block that is not whole: others of the segment tell.
+fn place_by_others(
+    file: &mut impl ReadLog,
+    head: &Head,
+    file_bytes: u64,
+    number: u64,
+) -> io::Result<Option<u64>> {
+    let segment_blocks = u64::from(head.segment_blocks);
+    let mut place = None;
+    each_block(file, file_bytes, |at, bytes| {
+        let block = of_log(bytes, head);
+        if let Some(block) = block.filter(|b| b.number / segment_blocks == number / segment_blocks)
+        {
+            let first = at.checked_sub(block.number % segment_blocks * BLOCK_BYTES);
+            place = first.map(|first| first + number % segment_blocks * BLOCK_BYTES);
+        }
+    })?;
+    Ok(place)
+}
+
+/// Shows each block of the slots, with its first byte in the file.
+pub(crate) fn each_block(
+    file: &mut impl ReadLog,
+    file_bytes: u64,
+    mut show: impl FnMut(u64, &[u8; BLOCK_BYTES as usize]),
+) -> io::Result<()> {
+    let mut at = block_offset(1, 0, 0);
+    let mut bytes = [0; BLOCK_BYTES as usize];
+    while at + BLOCK_BYTES <= file_bytes {
+        if file.read(at, &mut bytes)? == bytes.len() {
+            show(at, &bytes);
+        }
+        at += BLOCK_BYTES;
+    }
+    Ok(())
+}
+
+/// The block in these bytes, if it is whole and was written since the log's last recovery.
+pub(crate) fn of_log<'b>(bytes: &'b [u8; BLOCK_BYTES as usize], head: &Head) -> Option<Block<'b>> {
+    Block::decode(bytes).filter(|block| block.salt == head.salt)
 }
 
 /// Which slot holds which segment.
@@ -126,6 +193,21 @@ impl Slots {
         Ok(Self(slots))
     }
 
+    /// Whether the file ends within a slot that is in use. A slot that is being added is not (L8).
+    fn is_cut(&self, head: &Head, file_bytes: u64) -> bool {
+        let segment_blocks = u64::from(head.segment_blocks);
+        let oldest = head.tail / segment_blocks;
+        let ends_late = |slot| block_offset(segment_blocks, slot + 1, 0) > file_bytes;
+        let mut of_use = self.0.iter().filter(|&(&segment, _)| segment >= oldest);
+        of_use.any(|(_, &slot)| ends_late(slot))
+    }
+
+    /// Where a block lies in the file.
+    fn place(&self, segment_blocks: u64, number: u64) -> Option<u64> {
+        let slot = self.0.get(&(number / segment_blocks))?;
+        Some(block_offset(segment_blocks, *slot, number))
+    }
+
     fn block<'b>(
         &self,
         file: &mut impl ReadLog,
@@ -133,27 +215,12 @@ impl Slots {
         number: u64,
         bytes: &'b mut [u8; BLOCK_BYTES as usize],
     ) -> io::Result<Option<Block<'b>>> {
-        let segment_blocks = u64::from(head.segment_blocks);
-        let Some(&slot) = self.0.get(&(number / segment_blocks)) else {
+        let Some(at) = self.place(head.segment_blocks.into(), number) else {
             return Ok(None);
         };
-        let at = block_offset(segment_blocks, slot, number);
         let block = read_block(file, head, at, bytes)?;
         Ok(block.filter(|block| block.number == number))
     }
-}
-
-/// Number of a block before which all were durable, as the blocks of the file say.
-fn durable(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> io::Result<u64> {
-    let (mut durable, mut at) = (head.tail, block_offset(1, 0, 0));
-    let mut bytes = [0; BLOCK_BYTES as usize];
-    while at + BLOCK_BYTES <= file_bytes {
-        if let Some(block) = read_block(file, head, at, &mut bytes)? {
-            durable = durable.max(block.durable);
-        }
-        at += BLOCK_BYTES;
-    }
-    Ok(durable)
 }
 
 /// The block with this salt at byte `at`, if it is whole.
@@ -166,5 +233,5 @@ fn read_block<'b>(
     if file.read(at, bytes)? < bytes.len() {
         return Ok(None);
     }
-    Ok(Block::decode(bytes).filter(|block| block.salt == head.salt))
+    Ok(of_log(bytes, head))
 }

@@ -134,7 +134,7 @@ fn lock(file: &File) -> Result<bool, Errno> {
 }
 
 /// Whether a name leads to this very file.
-fn leads_to(path: &Path, file: &File) -> Result<bool, Errno> {
+pub(crate) fn leads_to(path: &Path, file: &File) -> Result<bool, Errno> {
     let same = |a: Stat, b: Stat| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino);
     match lstat(path) {
         Ok(found) => Ok(same(found, fstat(file)?)),

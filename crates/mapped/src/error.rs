@@ -139,8 +139,26 @@ pub enum MappedError {
         /// The log.
         log: PathBuf,
     },
+    /// A pool that a program has open is to be backed up, and has no log.
+    #[error(
+        "{path}: in use, and without a log it cannot be backed up meanwhile: close it; or make it durable when it is closed, with `firn convert --domain logged`; or let its program make the copy, with `Pool::copy_into`"
+    )]
+    NotDurable {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// While a pool was copied, its program brought its log home, again and again.
+    #[error(
+        "{path}: its log went home again and again while the pool was copied: its program is of a version that does not wait for backups; try again when it writes less, or close it"
+    )]
+    Moving {
+        /// The path as it was given.
+        path: PathBuf,
+    },
     /// The log beside the pool cannot be read.
-    #[error("{path}: {source}; restore the pool and its log from a copy")]
+    #[error(
+        "{path}: {source}; restore the pool and its log from a copy, or move the log away and make a new pool of the intact objects with `firn copy --salvage`"
+    )]
     Log {
         /// The log.
         path: PathBuf,

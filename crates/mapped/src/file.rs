@@ -42,6 +42,8 @@ pub(crate) struct PoolFile {
     pub(crate) path: PathBuf,
     /// A new file's temporary name, and what its final name may replace.
     draft: Mutex<Option<(Draft, Instead)>>,
+    /// Whether a medium in the file leaves the naming to somebody else.
+    is_backup: bool,
     /// The process that took the lock; a forked child has a copy of this value, and no lock.
     owner: u32,
 }
@@ -81,6 +83,13 @@ impl PoolFile {
         Ok(Self::owned(file, path, Some((draft, Instead::Nothing))))
     }
 
+    /// Like [`PoolFile::create`], for a copy that gets its name when no medium is in it any more.
+    pub(crate) fn create_backup(path: &Path) -> Result<Self, MappedError> {
+        let mut made = Self::create(path)?;
+        made.is_backup = true;
+        Ok(made)
+    }
+
     /// Like [`PoolFile::create`], but replaces the file `path`, which must hold only zeros and stays until then.
     ///
     /// Errors: `Exists` if the file holds anything, `InUse`, and the system's errors.
@@ -100,6 +109,7 @@ impl PoolFile {
             file,
             path: path.to_path_buf(),
             draft: Mutex::new(draft),
+            is_backup: false,
             owner: std::process::id(),
         }
     }
@@ -107,6 +117,11 @@ impl PoolFile {
     /// Whether the file is new and still has its temporary name.
     pub(crate) fn is_draft(&self) -> bool {
         self.lock_draft().is_some()
+    }
+
+    /// Whether this is a copy that gets its name when no medium is in it any more.
+    pub(crate) fn is_backup(&self) -> bool {
+        self.is_backup
     }
 
     /// Gives a new file its name; the name is durable on return. Does nothing if the file has it already.

@@ -38,6 +38,7 @@
 compile_error!("firn-mapped needs Linux on x86-64: mmap windows, clwb and total store order");
 
 mod backing;
+mod backup;
 pub mod barrier;
 mod beside;
 mod calls;
@@ -52,6 +53,7 @@ mod holes;
 mod huge;
 mod identity;
 mod logged;
+mod made;
 mod mapped;
 mod medium;
 mod opening;
@@ -61,14 +63,16 @@ mod process;
 mod runtime;
 mod space;
 mod system;
+mod transfer;
 mod whole;
 mod window;
 mod words;
 
 pub use backing::Backing;
+pub use backup::{Backup, BackupFigures};
 pub use error::MappedError;
 pub use flush::FlushInstruction;
-pub use logged::{Disk, Durability, Part, SystemDisk};
+pub use logged::{Disk, Durability, LogCheck, LogFinding, LogFound, Part, SystemDisk, check_log};
 pub use mapped::Mapped;
 pub use options::{FileSystems, HugePages, LogOptions, MappedOptions, Placement};
 pub use place::MappedPlace;

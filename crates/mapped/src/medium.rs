@@ -334,9 +334,11 @@ impl Space for Mapped {
         self.boot_id
     }
 
-    /// Copies in anonymous memory and in read-only files need no claim: nobody stores their references.
+    /// Copies in anonymous memory and in read-only files need no claim: nobody stores their references. Nor does a backup:
+    /// it is recovered and closed, and no program gets to see it before.
     fn claim(&self, identity: [u8; 16]) -> Result<(), MediumError> {
-        if self.file.is_none() || !self.writable || self.claim.get().is_some() {
+        let claimed = self.file.as_ref().filter(|file| !file.is_backup());
+        if claimed.is_none() || !self.writable || self.claim.get().is_some() {
             return Ok(());
         }
         let claim = Claim::take(identity, self.display_name())?;
@@ -404,8 +406,12 @@ impl Space for Mapped {
         logged.is_some_and(|logged| logged.drop_copies(self, from.0))
     }
 
-    /// Writes a new file out and gives it the name that it was created for, which must still be free.
+    /// Writes a new file out and gives it the name that it was created for, which must still be free. A backup gets its
+    /// name later ([`crate::Backup::publish`]).
     fn publish(&self) -> Result<(), MediumError> {
+        if self.file.as_ref().is_some_and(|file| file.is_backup()) {
+            return Ok(());
+        }
         match &self.logged {
             Some(logged) => logged.publish(self),
             None => self.publish_file(),

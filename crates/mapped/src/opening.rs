@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use firn_format::statistics::LOG_FIGURES;
 use firn_format::superblock::StoredDomain;
-use firn_log::Home;
+use firn_log::{Home, Log};
 use firn_media::{Domain, MediumError, Memory, Space};
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr};
 
-use crate::beside::{log_beside, make_way, refuse_log};
+use crate::beside::{UNPUBLISHED, log_beside, make_way, refuse_log};
 use crate::file::{Access, PoolFile};
 use crate::file_system::FileSystem;
-use crate::flush::Flush;
-use crate::logged::Logged;
 use crate::logged::recovery::{self, Left};
+use crate::logged::{LogFile, Logged};
+use crate::made::Made;
 use crate::mapped::{asked_of, display_name};
 use crate::place::PLACE_ALIGNMENT;
 use crate::process::{Process, SharedFile};
 use crate::system::{Randomness, boot_id};
-use crate::window::{Aside, FileMapping, Stores, Window};
+use crate::window::{FileMapping, Stores, Window};
 use crate::{Backing, FileSystems, Mapped, MappedError, MappedOptions};
 
 impl Mapped {
@@ -70,14 +70,45 @@ impl Mapped {
             return Self::open_logged(file, options);
         }
         refuse_log(path)?;
+        Self::open_without_log(file.into(), len, options)
+    }
+
+    fn open_without_log(
+        file: Arc<PoolFile>,
+        len: u64,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
         let made = Made {
             domain: options.domain,
             ..Made::of(&file)?
         };
+        let access = Access::ReadWrite;
         let medium = Self::assemble(Some(file), access, (len, len), made, options)?;
         medium.check_promise()?;
         medium.complete_pieces()?;
         Ok(medium)
+    }
+
+    /// Opens a copy that has no name yet, in the domain of the pool. In [`Domain::Logged`] it gets a new log, which goes
+    /// with the medium.
+    pub(crate) fn open_backup(
+        file: Arc<PoolFile>,
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        let superblock = recovery::superblock(&file)?;
+        match superblock.filter(|superblock| superblock.domain == StoredDomain::Logged) {
+            Some(logged) => {
+                let randomness =
+                    Randomness::seeded().map_err(|e| file.error("asking for randomness", e))?;
+                let (uuid, log) = (logged.uuid, &options.log);
+                let begun = recovery::begin(&file, uuid, UNPUBLISHED, &randomness, log)?;
+                Self::open_with_log(file, begun, options)
+            }
+            None => {
+                let len = file.pool_len(Access::ReadWrite)?;
+                Self::open_without_log(file, len, options)
+            }
+        }
     }
 
     /// Opens the pool in `path` for loads, together with other readers. No store reaches the file. What a crash left in
@@ -176,15 +207,23 @@ impl Mapped {
             domain: options.domain,
             ..Made::of(&file)?
         };
-        Self::assemble(Some(file), access, (len, len), made, options)
+        Self::assemble(Some(file.into()), access, (len, len), made, options)
     }
 
     /// Opens the pool in `file` with its log.
     fn open_logged(file: PoolFile, options: &MappedOptions) -> Result<Self, MappedError> {
-        let access = Access::ReadWrite;
         let randomness =
             Randomness::seeded().map_err(|e| file.error("asking for randomness", e))?;
-        let (log, log_file) = recovery::recover(&file, &randomness, &options.log)?;
+        let recovered = recovery::recover(&file, &randomness, &options.log)?;
+        Self::open_with_log(file.into(), recovered, options)
+    }
+
+    fn open_with_log(
+        file: Arc<PoolFile>,
+        (log, log_file): (Log, LogFile),
+        options: &MappedOptions,
+    ) -> Result<Self, MappedError> {
+        let access = Access::ReadWrite;
         let len = file.pool_len(access)?;
         let made = Made::of(&file)?.with_log();
         let medium = Self::assemble(Some(file), access, (len, len), made, options)?;
@@ -229,7 +268,13 @@ impl Mapped {
             file.set_mode(mode)?;
         }
         let made = Made::new_on(&file, options)?;
-        let medium = Self::assemble(Some(file), Access::ReadWrite, (0, len), made, options)?;
+        let medium = Self::assemble(
+            Some(file.into()),
+            Access::ReadWrite,
+            (0, len),
+            made,
+            options,
+        )?;
         medium.check_promise()?;
         medium.reserve(VirtAddr(0), len)?;
         Ok(medium)
@@ -237,14 +282,14 @@ impl Mapped {
 
     /// Builds the medium with its first `len` bytes mapped, in a window that has room for `expected_len`.
     fn assemble(
-        file: Option<PoolFile>,
+        file: Option<Arc<PoolFile>>,
         access: Access,
         (len, expected_len): (u64, u64),
         made: Made,
         options: &MappedOptions,
     ) -> Result<Self, MappedError> {
         let stores = made.stores;
-        let name = display_name(file.as_ref());
+        let name = display_name(file.as_deref());
         let error = |doing, source| MappedError::io(&name, doing, source);
         let boot_id = boot_id().map_err(|e| error("reading the kernel's boot id", e))?;
         let randomness = Randomness::seeded().map_err(|e| error("asking for randomness", e))?;
@@ -287,92 +332,11 @@ impl Mapped {
             claim: OnceLock::new(),
             _shared: shared,
             window,
-            file: file.map(Arc::new),
+            file,
             stores,
             original: None,
         })
     }
-}
-
-/// What a medium is made of, which is known before it is mapped.
-#[derive(Clone, Copy, Debug)]
-struct Made {
-    backing: Backing,
-    /// `None`: as the backing says.
-    domain: Option<Domain>,
-    stores: Stores,
-    logs: bool,
-}
-
-impl Made {
-    fn in_memory() -> Self {
-        Self {
-            backing: Backing::Anonymous,
-            domain: None,
-            stores: Stores::Private,
-            logs: false,
-        }
-    }
-
-    fn of(file: &PoolFile) -> Result<Self, MappedError> {
-        Ok(Self {
-            backing: file.backing()?,
-            domain: None,
-            stores: Stores::Shared,
-            logs: false,
-        })
-    }
-
-    /// A new file's. On a disk it gets a log, unless another domain is asked for: a new pool survives a power failure
-    /// wherever it can.
-    fn new_on(file: &PoolFile, options: &MappedOptions) -> Result<Self, MappedError> {
-        let made = Self::of(file)?;
-        let is_logged = match options.domain {
-            None => options.log.by_default && made.backing == Backing::Disk && !is_on_dax(file),
-            Some(domain) => domain == Domain::Logged,
-        };
-        Ok(match is_logged {
-            true => made.with_log(),
-            false => Self {
-                domain: options.domain,
-                ..made
-            },
-        })
-    }
-
-    fn domain_on(self, backing: Backing) -> Domain {
-        self.domain.unwrap_or(match backing {
-            Backing::Dax => Domain::Adr,
-            _ => Domain::Process,
-        })
-    }
-
-    fn flush(self, domain: Domain) -> Flush {
-        match self.logs {
-            true => Flush::Log,
-            false => Flush::of(domain),
-        }
-    }
-
-    /// With a log, which alone reaches the file.
-    fn with_log(self) -> Self {
-        Self {
-            domain: Some(Domain::Logged),
-            stores: Stores::Private,
-            logs: true,
-            ..self
-        }
-    }
-}
-
-/// Whether a file's device is memory: no page cache lies between its mapping and the device.
-fn is_on_dax(file: &PoolFile) -> bool {
-    let directly = FileMapping {
-        writable: true,
-        dax: true,
-        private: false,
-    };
-    Aside::map(0..FRAME_BYTES, &file.file, directly).is_ok()
 }
 
 /// Whether a pool is to be opened with a log: it has one, or had one when it was closed, or one is asked for.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use firn_heap::{Error, OpenError, Pool, Target, View};
-use firn_mapped::{Backing, MappedOptions};
+use firn_mapped::{Backing, Mapped, MappedOptions};
 use firn_media::Medium;
 use firn_structures::avl::AvlRoot;
 use firn_structures::hash::HashRoot;
@@ -20,6 +20,7 @@ use firn_structures::{
 use serde::Serialize;
 
 use crate::any::{Torn, open_any};
+use crate::log::{self, LogReport};
 use crate::{Progress, ToolError};
 
 /// The checker's result.
@@ -29,48 +30,72 @@ pub struct CheckReport {
     pub ok: bool,
     /// Version of the pool's format, where it could be opened.
     pub version: Option<u32>,
+    /// The log that was beside the pool: a program has it open, or a crash left it.
+    pub log: Option<LogReport>,
     /// What is wrong, in sentences.
     pub findings: Vec<String>,
 }
 
-/// Checks the pool in `path`, whatever it holds: tables, headers, types, references, allocation, and every collection
-/// that a root names. A pool that was closed is only read. Any other is recovered first, as by any open. A pool that
+/// Checks the pool in `path`, whatever it holds: its log, tables, headers, types, references, allocation, and every
+/// collection that a root names. A log that is damaged, missing, or another pool's is a finding; then the pool is not
+/// opened. A pool that was closed is only read. Any other is recovered first, as by any open. A pool that
 /// was open when the machine died is recovered and checked in memory, and its file stays as it is; the first finding is
 /// then that no open accepts it.
 ///
-/// Errors: no such file, in use, not a pool. Faults inside a pool are findings.
+/// Errors: no such file, in use (if nothing is wrong with the log), not a pool. Faults inside a pool are findings.
 pub fn check(
     path: &Path,
     mapped: &MappedOptions,
     progress: &mut dyn Progress,
 ) -> Result<CheckReport, ToolError> {
+    let (log, mut found) = log::look(path, mapped)?;
     let mut version = None;
-    let findings = match open_any(path, Torn::InMemory, mapped, progress) {
+    match open_any(path, Torn::InMemory, mapped, progress) {
         Ok(pool) => {
             version = Some(pool.format_version());
-            progress.begin("checking", None);
-            let found = findings(&pool);
-            progress.end();
-            // A pool in memory only is the copy of one that no open accepts, whatever is found in it.
-            let torn = pool.medium().backing() == Backing::Anonymous;
-            let closed = pool.close();
-            let mut found = found
-                .and_then(|f| closed.map(|()| f))
-                .map_err(ToolError::pool(path))?;
-            if torn {
-                let pool = path.display().to_string();
-                found.insert(0, OpenError::MachineDied { pool }.to_string());
-            }
-            found
+            found.extend(in_pool(pool, path, progress)?);
         }
-        Err(error) if error.is_damage() => vec![error.to_string()],
-        Err(error) => return Err(error),
-    };
+        // What is wrong with the log is why the pool is not opened.
+        Err(_) if !found.is_empty() => {}
+        Err(error) if error.is_damage() => found.push(error.to_string()),
+        Err(error) => {
+            if let Some(log) = &log {
+                let log = &log.path;
+                progress.remark(&format!(
+                    "{log}: ok; to check the pool itself while it is in use, check a copy that `firn backup` makes"
+                ));
+            }
+            return Err(error);
+        }
+    }
     Ok(CheckReport {
-        ok: findings.is_empty(),
+        ok: found.is_empty(),
         version,
-        findings,
+        log,
+        findings: found,
     })
+}
+
+/// What is wrong with a pool, which is closed then.
+fn in_pool(
+    pool: Pool<Mapped>,
+    path: &Path,
+    progress: &mut dyn Progress,
+) -> Result<Vec<String>, ToolError> {
+    progress.begin("checking", None);
+    let found = findings(&pool);
+    progress.end();
+    // A pool in memory only is the copy of one that no open accepts, whatever is found in it.
+    let torn = pool.medium().backing() == Backing::Anonymous;
+    let closed = pool.close();
+    let mut found = found
+        .and_then(|f| closed.map(|()| f))
+        .map_err(ToolError::pool(path))?;
+    if torn {
+        let pool = path.display().to_string();
+        found.insert(0, OpenError::MachineDied { pool }.to_string());
+    }
+    Ok(found)
 }
 
 /// What is wrong with an open pool and with the collections that its roots name.

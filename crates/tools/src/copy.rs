@@ -31,7 +31,7 @@ pub struct CopyReport {
 /// programs store addresses that no type declares is copied as it is. The copy has the identity of the pool, or one of
 /// its own, and a log if the pool has one.
 ///
-/// A pool that was open when the machine died is salvaged if `torn` says so: what is whole is copied, and the report
+/// A pool that was open when the machine died, or whose log is lost, is salvaged if `torn` says so: what is whole is copied, and the report
 /// says what is lost ([`Pool::salvage`]).
 ///
 /// Errors: the pool cannot be opened, or is damaged; `new` exists, or there is no space for it. Then there is no new
@@ -46,7 +46,9 @@ pub fn copy(
 ) -> Result<CopyReport, ToolError> {
     let target = Mapped::create(new, 0, &of_copy_of(path, mapped))?;
     let lost = match open_any(path, Torn::Refuse, mapped, progress) {
-        Err(ToolError::Open(OpenError::MachineDied { .. })) if torn == Torn::InMemory => {
+        Err(ToolError::Open(OpenError::MachineDied { .. } | OpenError::NeedsLog { .. }))
+            if torn == Torn::InMemory =>
+        {
             salvage(target, path, new, mapped, progress)?
         }
         opened => {

@@ -11,6 +11,8 @@
 //! map        pictures of what a pool's pages hold
 //! limit      how far a pool may grow            convert   the present format, in place
 //! copy       packed copies, and what can be saved of a torn pool
+//! backup     copies of pools in use
+//! log        whether the log beside a pool is sound
 //! defrag     objects move together, free pages go back to the device
 //! figures    figures as text                    progress  reports of long work
 //! ```
@@ -19,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod any;
+mod backup;
 mod check;
 mod convert;
 mod copy;
@@ -28,6 +31,7 @@ pub mod figures;
 mod limit;
 pub mod lines;
 mod load;
+mod log;
 pub mod map;
 mod progress;
 mod select;
@@ -37,6 +41,7 @@ pub mod top;
 mod tree;
 
 pub use any::{Torn, open_to_change};
+pub use backup::{BackupReport, backup};
 pub use check::{CheckReport, check, findings};
 pub use convert::{ConvertReport, convert};
 pub use copy::{CopyReport, copy};
@@ -48,6 +53,7 @@ pub use firn_mapped::{FileSystems, MappedOptions};
 pub use firn_media::Domain;
 pub use limit::{LimitReport, set_limit};
 pub use load::{LineInput, LoadReport, load_lines, load_tree};
+pub use log::LogReport;
 pub use progress::{Progress, Silent};
 pub use select::{delete_fraction, remove_keys};
 pub use stat::{

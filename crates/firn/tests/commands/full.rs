@@ -76,7 +76,12 @@ fn no_room_for_a_new_pool() {
     let folder = Folder::new();
     let (pool, new) = (folder.pool("pool"), device.path().join("new"));
     let new = new.to_str().unwrap();
-    for arguments in [&["load", new, "/dev/null"][..], &["copy", &pool, new]] {
+    let commands: [&[&str]; 3] = [
+        &["load", new, "/dev/null"],
+        &["copy", &pool, new],
+        &["backup", &pool, new],
+    ];
+    for arguments in commands {
         let refused = firn(arguments);
         assert_eq!(refused.status, ERROR, "{}", refused.out);
         assert!(refused.err.contains("no space left"), "{}", refused.err);

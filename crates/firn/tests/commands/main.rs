@@ -1,9 +1,11 @@
 //! Do the commands do what their help says? There is a module for each command, and for each question about several.
 
+mod backup;
 mod bad_input;
 mod bars;
 mod bench;
 mod check;
+mod check_log;
 mod churn;
 mod convert;
 mod crash;

@@ -1,10 +1,15 @@
 //! Is any acknowledged change lost when a child is killed in the middle of transactions?
 
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
 
+use firn_heap::{Pool, PoolOptions};
 use firn_lab::kill::{Collecting, KillPlan, KillReport, run};
 use firn_lab::writers::Ledger;
+use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Domain;
+use firn_structures::Map;
 use firn_tools::{Entry, Silent, Store, StoreOptions};
 
 use crate::support::stepped::killed_at;
@@ -119,7 +124,17 @@ fn kill_at_each_call(
     arguments: &[&str],
     look: impl Fn(&Folder, u64),
 ) -> u64 {
-    for kill_at in 1.. {
+    kill_at_calls(1, prepare, arguments, look)
+}
+
+/// Kills a command at every so many of these calls. Returns the number of calls.
+fn kill_at_calls(
+    step: usize,
+    prepare: impl Fn(&Folder),
+    arguments: &[&str],
+    look: impl Fn(&Folder, u64),
+) -> u64 {
+    for kill_at in (1..).step_by(step) {
         let folder = Folder::new();
         prepare(&folder);
         let mut command = command(arguments);
@@ -196,6 +211,66 @@ fn a_copy_that_was_killed_at_any_call_is_made_by_the_next() {
         assert_names(folder, &["new", "pool"], kill_at);
     });
     assert!(kills > 30, "{kills} kills");
+}
+
+#[test]
+fn a_backup_that_was_killed_at_every_fifth_call_is_made_by_the_next() {
+    kill_backups(5);
+}
+
+#[test]
+#[ignore = "takes a minute; cargo xtask test --long"]
+fn a_backup_that_was_killed_at_any_call_is_made_by_the_next() {
+    kill_backups(1);
+}
+
+/// A pool and its log as a crash leaves them. Neither changes, whenever the backup is killed.
+fn kill_backups(step: usize) {
+    let model = Folder::new();
+    let medium = Mapped::create(model.path("pool"), 0, &logged()).expect("created");
+    let pool = Pool::create(medium, &PoolOptions::new("firn map")).expect("created");
+    let mut session = pool.session().expect("a session");
+    let inserted = session.transaction(|tx| Map::create(tx, "map")?.insert(b"a", b"1"));
+    inserted.expect("inserted");
+    let files = ["pool", "pool.firn-log"];
+    let crashed = files.map(|name| std::fs::read(model.path(name)).expect("read"));
+    let prepare = |folder: &Folder| {
+        for (name, bytes) in files.iter().zip(&crashed) {
+            write_sparse(&folder.path(name), bytes);
+        }
+    };
+    let backup = ["backup", "pool", "new"];
+    let calls = kill_at_calls(step, prepare, &backup, |folder, kill_at| {
+        if !folder.path("new").exists() {
+            assert_succeeds(folder, &backup, kill_at);
+        }
+        assert_eq!(
+            assert_succeeds(folder, &["get", "new", "a"], kill_at),
+            "1\n"
+        );
+        assert_names(folder, &["new", "pool", "pool.firn-log"], kill_at);
+        for (name, bytes) in files.iter().zip(&crashed) {
+            assert!(std::fs::read(folder.path(name)).expect("read") == *bytes);
+        }
+    });
+    assert!(calls > 60, "{calls} calls");
+}
+
+/// Writes a file without its zeros, which saves most of the time.
+fn write_sparse(path: &Path, bytes: &[u8]) {
+    const STEP: usize = 4096;
+    let file = std::fs::File::create(path).expect("created");
+    file.set_len(bytes.len() as u64).expect("long enough");
+    for (number, part) in bytes.chunks(STEP).enumerate() {
+        if part.iter().any(|&byte| byte != 0) {
+            let at = (number * STEP) as u64;
+            file.write_all_at(part, at).expect("written");
+        }
+    }
+}
+
+fn logged() -> MappedOptions {
+    MappedOptions::default().domain(Domain::Logged)
 }
 
 #[test]

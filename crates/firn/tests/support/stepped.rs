@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 /// Calls after which a file's name, length, lock or content may differ. A kill between two of these leaves the state
 /// that a kill at the second one leaves, except for the stores to mapped files.
-const CHANGES: [i64; 14] = [
+const CHANGES: [i64; 16] = [
     libc::SYS_openat,
     libc::SYS_fallocate,
     libc::SYS_ftruncate,
@@ -15,6 +15,8 @@ const CHANGES: [i64; 14] = [
     libc::SYS_msync,
     libc::SYS_write,
     libc::SYS_pwrite64,
+    libc::SYS_pwritev2,
+    libc::SYS_copy_file_range,
     libc::SYS_rename,
     libc::SYS_renameat2,
     libc::SYS_linkat,

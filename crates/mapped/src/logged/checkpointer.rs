@@ -9,6 +9,7 @@ use firn_log::Reach;
 use super::disk::Disk;
 use super::group::{Failed, Group};
 use super::home::{HomeFile, Since};
+use super::log_file::Hold;
 use super::recovery::superblock;
 use crate::beside::PUBLISHED;
 use crate::file::PoolFile;
@@ -50,7 +51,9 @@ impl Checkpointer {
     pub(super) fn publish(&self) -> Result<(), Failed> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let home = superblock(&self.file).ok().flatten();
-        let generation = home.map_or(PUBLISHED, |superblock| superblock.generation);
+        // One before, as of any open pool.
+        let generation = home.map_or(0, |superblock| superblock.generation.saturating_sub(1));
+        let generation = generation.max(PUBLISHED);
         let head = self.group.lock().log.head_of(generation);
         let written = self.group.file.write_head(&head);
         let mut state = self.group.lock();
@@ -66,9 +69,13 @@ impl Checkpointer {
 
     /// Brings home all that is durable now.
     ///
+    /// Concurrency: waits for backups that hold the log.
+    ///
     /// Errors: what the system says; from then on nothing becomes durable.
     pub(super) fn checkpoint(&self) -> Result<(), Failed> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // A backup holds the log while it copies home. Until it is done the program goes on, as long as the log has room.
+        let _held = self.group.file.hold(Hold::ToBringHome);
         let mut state = self.group.lock();
         if let Some(failed) = &state.failed {
             return Err(failed.clone());

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use firn_format::log::{BLOCK_BYTES, Head, head_offset};
 use firn_log::{Blocks, Growth, Write};
-use rustix::fs::{Mode, OFlags, open, unlink};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, unlink};
 use rustix::io::Errno;
 
 use super::disk::{Disk, Durability, Part, write_all};
-use crate::draft::sync_directory;
+use crate::draft::{leads_to, sync_directory};
 use crate::file::retry;
 
 /// Blocks of one call at most; the system takes no more parts.
@@ -27,6 +27,27 @@ pub(crate) struct LogFile {
     /// Writes to the page cache.
     file: File,
     pub(super) path: PathBuf,
+}
+
+/// Who holds a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Hold {
+    /// Who reads it and home: neither the head nor home changes meanwhile.
+    ToRead,
+    /// Who brings it home.
+    ToBringHome,
+}
+
+/// A log that is held; let go on drop, or at the latest when the process ends.
+#[derive(Debug)]
+pub(super) struct Held<'l>(Option<&'l File>);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.0 {
+            let _ = retry(|| flock(file, FlockOperation::Unlock));
+        }
+    }
 }
 
 impl LogFile {
@@ -90,6 +111,24 @@ impl LogFile {
             file,
             path,
         })
+    }
+
+    /// Waits until nobody holds the log in a way that excludes this one, and holds it. The pool's own lock is on the pool's
+    /// file, so that the two have nothing to do with each other.
+    ///
+    /// On a file system without locks nobody holds anything. Then who reads sees by the head that home has changed.
+    pub(super) fn hold(&self, hold: Hold) -> Held<'_> {
+        let operation = match hold {
+            Hold::ToRead => FlockOperation::LockShared,
+            Hold::ToBringHome => FlockOperation::LockExclusive,
+        };
+        let held = retry(|| flock(&self.file, operation));
+        Held(held.is_ok().then_some(&self.file))
+    }
+
+    /// Whether the log's name still leads to this file.
+    pub(super) fn has_its_name(&self) -> io::Result<bool> {
+        Ok(leads_to(&self.path, &self.file)?)
     }
 
     /// Bytes of the file.

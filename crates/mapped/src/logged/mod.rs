@@ -25,6 +25,7 @@
 //! home        the pool's file
 //! checkpointer   brings the log home
 //! recovery    what a crash left goes home
+//! examine     what a crash left is looked at
 //! copies      which pages take memory of the process
 //! dropping    giving that memory up
 //! records     the medium's memory: lines become records, and who waits for them
@@ -35,6 +36,7 @@ mod checkpointer;
 mod copies;
 mod disk;
 mod dropping;
+mod examine;
 mod figures;
 mod group;
 mod home;
@@ -56,9 +58,10 @@ use rangemap::RangeSet;
 
 use self::checkpointer::Checkpointer;
 pub use self::disk::{Disk, Durability, Part, SystemDisk};
+pub use self::examine::{LogCheck, LogFinding, LogFound, check_log};
 use self::group::{Failed, Group};
 use self::home::Since;
-use self::log_file::LogFile;
+pub(crate) use self::log_file::LogFile;
 use self::pages::Pages;
 use crate::process::Process;
 use crate::system::usable_memory;

@@ -2,16 +2,19 @@
 
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::log::{BLOCK_BYTES, HEAD_BLOCKS, Head, SEGMENT_BLOCKS};
 use firn_format::superblock::{OpenState, StoredDomain, Superblock};
-use firn_log::{Growth, Home, LEAST_SEGMENTS, Log, LogError, Options, coalesce, newest_head, scan};
+use firn_log::{
+    Found, Growth, Home, LEAST_SEGMENTS, Log, LogError, Options, coalesce, newest_head, scan,
+};
 use firn_media::MediumError;
 
 use super::disk::is_full;
 use super::home::{HomeFile, Since};
-use super::log_file::LogFile;
+use super::log_file::{Hold, LogFile};
 use crate::beside::{log_beside, log_of};
 use crate::file::PoolFile;
 use crate::system::Randomness;
@@ -43,22 +46,23 @@ pub(crate) fn superblock(file: &PoolFile) -> Result<Option<Superblock>, MappedEr
 }
 
 /// The log beside a pool, and what it would bring home.
-pub(crate) struct Beside {
-    log: LogFile,
-    head: Head,
-    pub(crate) home: Home,
+pub(super) struct Beside {
+    pub(super) log: LogFile,
+    pub(super) head: Head,
+    pub(super) found: Found,
 }
 
 /// What a pool and its log hold. Changes neither.
 pub(crate) struct Left {
     superblock: Superblock,
-    pub(crate) beside: Option<Beside>,
+    pub(super) beside: Option<Beside>,
 }
 
 impl Left {
     /// What the log would bring home.
     pub(crate) fn into_home(self) -> Option<Home> {
-        self.beside.map(|beside| beside.home)
+        self.beside
+            .map(|beside| coalesce(beside.found.records.into_iter()))
     }
 }
 
@@ -70,28 +74,117 @@ impl Left {
 /// Errors: the pool needs its log and has none; the log is another pool's, or damaged; what the system says.
 pub(crate) fn left(file: &PoolFile, options: &LogOptions) -> Result<Left, MappedError> {
     loop {
-        let Some(superblock) = superblock(file)? else {
-            return Err(MappedError::NoSuperblock {
-                path: file.path.clone(),
-            });
-        };
-        let Some(path) = log_beside(&file.path)? else {
+        if let Some(path) = log_beside(&file.path)? {
+            if let Some(left) = left_in(file, path, options, None)? {
+                return Ok(left);
+            }
+            continue;
+        }
+        let superblock = sound_superblock(file)?;
+        // A program may have opened the pool meanwhile.
+        if log_beside(&file.path)?.is_none() {
             return without_log(file, superblock);
-        };
-        let log = match LogFile::open(path, &options.disk) {
-            Err(gone) if gone.kind() == io::ErrorKind::NotFound => continue,
-            other => other.map_err(|e| file.error("opening the log", e))?,
-        };
-        let head = head_of(&log)?;
-        let home = in_log(file, &log, &head, &superblock);
-        if head_of(&log)? == head {
-            let home = home?;
-            return Ok(Left {
-                superblock,
-                beside: Some(Beside { log, head, home }),
-            });
         }
     }
+}
+
+/// Does something while nothing goes home.
+pub(crate) type Meanwhile<'m> = &'m mut dyn FnMut() -> Result<(), MappedError>;
+
+/// Reads a pool and the log in `path`, once. `None` if a checkpoint went by, or the log went. If there is something to be
+/// done `meanwhile`, the log is held for it. What it copies of home is older than the log that is then read, and what has
+/// gone home since its tail is still in the log: the two together are the pool.
+///
+/// Errors: as [`left`].
+pub(crate) fn left_in(
+    file: &PoolFile,
+    path: PathBuf,
+    options: &LogOptions,
+    meanwhile: Option<Meanwhile<'_>>,
+) -> Result<Option<Left>, MappedError> {
+    let log = match LogFile::open(path, &options.disk) {
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(|e| file.error("opening the log", e))?,
+    };
+    let is_still_there = || {
+        let named = log.has_its_name();
+        named.map_err(|e| file.error("looking for the log", e))
+    };
+    let held = meanwhile.is_some().then(|| log.hold(Hold::ToRead));
+    #[cfg(test)]
+    let held = held.filter(|_| broken::keeps(broken::Rule::Hold));
+    if !is_still_there()? {
+        return Ok(None);
+    }
+    let head = head_of(&log)?;
+    let superblock = sound_superblock(file)?;
+    let done = meanwhile.map_or(Ok(()), |work| work());
+    #[cfg(test)]
+    let head = match broken::keeps(broken::Rule::HeadFirst) {
+        true => head,
+        false => head_of(&log)?,
+    };
+    let length = || {
+        let bytes = log.bytes();
+        bytes.map_err(|e| file.error("reading the log's length", e))
+    };
+    let bytes = length()?;
+    let found = in_log(file, (&log, bytes), &head, &superblock);
+    // A file that grows looks as if its end was lost.
+    let as_long = found.is_ok() || length()? == bytes;
+    let as_before = head_of(&log)? == head && is_still_there()? && as_long;
+    drop(held);
+    done?;
+    if !as_before {
+        return Ok(None);
+    }
+    let beside = Some(Beside {
+        head,
+        found: found?,
+        log,
+    });
+    Ok(Some(Left { superblock, beside }))
+}
+
+/// What a test does wrong on purpose, in its thread.
+#[cfg(test)]
+pub(crate) mod broken {
+    use std::cell::RefCell;
+
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum Rule {
+        /// Who copies home holds the log.
+        Hold,
+        /// The tail from which the log counts is read before home is copied.
+        HeadFirst,
+    }
+
+    thread_local! {
+        pub(crate) static BROKEN: RefCell<Vec<Rule>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub(super) fn keeps(rule: Rule) -> bool {
+        BROKEN.with_borrow(|broken| !broken.contains(&rule))
+    }
+}
+
+/// Gives a copy a generation that the pool will hardly ever have: no log of the one is accepted beside the other.
+///
+/// Errors: what the system says.
+pub(crate) fn set_apart(copy: &PoolFile, randomness: &Randomness) -> Result<(), MappedError> {
+    const MOST: u64 = 1 << 40;
+    let mut superblock = sound_superblock(copy)?;
+    superblock.generation += OPENING_GENERATIONS + 1 + randomness.next() % MOST;
+    let at = SUPERBLOCKS[(superblock.generation % 2) as usize];
+    let written = copy.file.write_all_at(&superblock.encode(), at.0);
+    written.map_err(|e| copy.error("writing the superblock", e))
+}
+
+/// The superblock of a pool's file.
+fn sound_superblock(file: &PoolFile) -> Result<Superblock, MappedError> {
+    superblock(file)?.ok_or_else(|| MappedError::NoSuperblock {
+        path: file.path.clone(),
+    })
 }
 
 fn without_log(file: &PoolFile, superblock: Superblock) -> Result<Left, MappedError> {
@@ -121,25 +214,47 @@ fn in_this_log(log: &LogFile, source: LogError) -> MappedError {
 /// What the log beside a pool would bring home.
 fn in_log(
     file: &PoolFile,
-    log: &LogFile,
+    (log, bytes): (&LogFile, u64),
     head: &Head,
     superblock: &Superblock,
-) -> Result<Home, MappedError> {
-    let bytes = log
-        .bytes()
-        .map_err(|e| file.error("reading the log's length", e))?;
-    let base = head.pool_generation;
-    if head.uuid != superblock.uuid
-        || !(base..=base + OPENING_GENERATIONS).contains(&superblock.generation)
-    {
+) -> Result<Found, MappedError> {
+    let (base, generation) = (head.pool_generation, superblock.generation);
+    let fits = (base..=base + OPENING_GENERATIONS).contains(&generation);
+    // Before the first tail moves, home says that the pool is open: this is a copy from before the log began.
+    let is_older = superblock.state != OpenState::Open && generation == base && head.tail > 0;
+    if head.uuid != superblock.uuid || !fits || is_older {
         return Err(MappedError::ForeignLog {
             path: file.path.clone(),
             log: log.path.clone(),
         });
     }
+    let segment_blocks = u64::from(head.segment_blocks);
+    if bytes < Growth::of_new(segment_blocks, LEAST_SEGMENTS).bytes().end {
+        return Err(in_this_log(log, LogError::Cut { bytes }));
+    }
     let mut read = |at: u64, into: &mut [u8]| log.read(at, into);
-    let found = scan(&mut read, head, bytes).map_err(|e| in_this_log(log, e))?;
-    Ok(coalesce(found.records.into_iter()))
+    scan(&mut read, head, bytes).map_err(|e| in_this_log(log, e))
+}
+
+/// Writes what a log holds to its home, durably.
+///
+/// Errors: what the system says; home is as it was, or written in part.
+pub(crate) fn bring_home(
+    file: &PoolFile,
+    home: &Home,
+    options: &LogOptions,
+) -> Result<(), MappedError> {
+    let home_file = HomeFile {
+        file,
+        disk: &*options.disk,
+    };
+    let written = home_file
+        .give_back(home, &Since::default())
+        .and_then(|()| home_file.write(home));
+    written.map_err(|e| file.error("writing the pool's file", e))?;
+    home_file
+        .sync()
+        .map_err(|e| file.error("syncing the pool's file", e))
 }
 
 /// Brings home what a crash left in the log, and begins anew with an empty one.
@@ -151,22 +266,15 @@ pub(crate) fn recover(
     options: &LogOptions,
 ) -> Result<(Log, LogFile), MappedError> {
     let Left { superblock, beside } = left(file, options)?;
-    let Some(Beside { log, head, home }) = beside else {
+    let Some(Beside { log, head, found }) = beside else {
         let (uuid, generation) = (superblock.uuid, superblock.generation);
         return begin(file, uuid, generation, randomness, options);
     };
+    let home = coalesce(found.records.into_iter());
+    // A backup may be copying what the crash has left.
+    let held = log.hold(Hold::ToBringHome);
+    bring_home(file, &home, options)?;
     let io_error = |doing| move |source: io::Error| file.error(doing, source);
-    let home_file = HomeFile {
-        file,
-        disk: &*options.disk,
-    };
-    let written = home_file
-        .give_back(&home, &Since::default())
-        .and_then(|()| home_file.write(&home));
-    written.map_err(io_error("writing the pool's file"))?;
-    home_file
-        .sync()
-        .map_err(io_error("syncing the pool's file"))?;
     // Home as it is now, with the superblock that the log brought.
     let generation = self::superblock(file)?.map_or(superblock.generation, |s| s.generation);
     let next = Head {
@@ -182,6 +290,7 @@ pub(crate) fn recover(
         let bytes = log.bytes()?.min(initial.bytes().end);
         log.cut(bytes).map(|()| bytes)
     });
+    drop(held);
     let bytes = bytes.map_err(io_error("beginning the log anew"))?;
     let segment_blocks = u64::from(next.segment_blocks);
     let slots = (bytes / BLOCK_BYTES).saturating_sub(HEAD_BLOCKS) / segment_blocks;
@@ -210,7 +319,7 @@ fn not_made(file: &PoolFile, bytes: u64, source: io::Error) -> MappedError {
 }
 
 /// Makes the log of a pool, in the place of any that is left of an earlier file of that name.
-pub(super) fn begin(
+pub(crate) fn begin(
     file: &PoolFile,
     uuid: [u8; 16],
     pool_generation: u64,

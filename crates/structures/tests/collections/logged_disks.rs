@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions};
-use firn_mapped::{Disk, Durability, Mapped, MappedOptions, Part, SystemDisk};
-use firn_media::{Domain, Level, Memory};
+use firn_mapped::{Backup, Disk, Durability, Mapped, MappedOptions, Part, SystemDisk};
+use firn_media::{Domain, Level, Memory, Space};
 use firn_structures::Map;
 
 use crate::logged::{create, entries, insert, key, value};
@@ -28,6 +28,8 @@ struct Doubtful {
     refuses_growth: Mutex<Option<io::ErrorKind>>,
     /// Calls that succeed; the next one fails, and all after it.
     succeed: AtomicI64,
+    /// Milliseconds that each call takes more than the disk needs.
+    slow: AtomicU64,
 }
 
 impl Default for Doubtful {
@@ -39,6 +41,7 @@ impl Default for Doubtful {
             log_syncs: AtomicU64::new(0),
             refuses_growth: Mutex::new(None),
             succeed: AtomicI64::new(i64::MAX),
+            slow: AtomicU64::new(0),
         }
     }
 }
@@ -54,6 +57,7 @@ impl Doubtful {
     }
 
     fn call(&self) -> io::Result<()> {
+        std::thread::sleep(Duration::from_millis(self.slow.load(Ordering::SeqCst)));
         match self.succeed.fetch_sub(1, Ordering::SeqCst) {
             ..=0 => Err(io::ErrorKind::StorageFull.into()),
             _ => Ok(()),
@@ -323,4 +327,53 @@ fn after_a_failure_everything_fails_until_the_pool_is_opened_again() {
         again.abandon();
     }
     assert!(acknowledged > 40);
+}
+
+/// A disk on which everything takes its time: a backup waits for a checkpoint, and the other way round.
+#[test]
+fn a_backup_from_a_slow_disk_holds_what_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    drop(create(&path));
+    let disk = Arc::new(Doubtful::default());
+    let pool = opened(&path, &disk);
+    disk.slow.store(3, Ordering::SeqCst);
+    let (inserted, ends) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = pool.session().unwrap();
+            while inserted.load(Ordering::SeqCst) < ends.load(Ordering::SeqCst) {
+                let number = inserted.load(Ordering::SeqCst);
+                insert(&mut session, number).unwrap();
+                inserted.store(number + 1, Ordering::SeqCst);
+            }
+        });
+        let medium = pool.medium();
+        scope.spawn(|| {
+            // Home is written all the time.
+            while inserted.load(Ordering::SeqCst) < ends.load(Ordering::SeqCst) {
+                medium.sync().unwrap();
+            }
+        });
+        for number in 0..4 {
+            let least = inserted.load(Ordering::SeqCst);
+            let copy = folder.path().join(format!("copy-{number}"));
+            let backup = Backup::begin(&path, &copy, &MappedOptions::default(), &mut |_, _| ());
+            let found = backup.and_then(|backup| {
+                let copy = Pool::open(backup.open()?, &PoolOptions::new("logged")).unwrap();
+                let found = entries(&copy);
+                copy.close().unwrap();
+                backup.publish().map(|_| found)
+            });
+            // Whatever it is, the threads end.
+            if number == 3 || found.is_err() {
+                ends.store(0, Ordering::SeqCst);
+            }
+            let found = found.unwrap();
+            assert!(
+                found >= least,
+                "{least} were acknowledged, {found} are there"
+            );
+        }
+    });
 }
