@@ -120,9 +120,13 @@ impl Space {
     }
 
     /// Adds a piece to the last run or as a new one, if each of its frames is free or in `finished`; takes the free
-    /// ones off the space.
+    /// ones off the space. A chunk that nobody has looked at since the pool was opened keeps its blocks for now: which of
+    /// its frames are free is not known.
     fn take_whole(&mut self, whole: FrameRun, finished: &[Frame], runs: &mut Vec<FrameRun>) {
-        let frames = &self.chunks[whole.frame.chunk().0 as usize];
+        let chunk = self.chunks.get(whole.frame.chunk().0 as usize);
+        let Some(frames) = chunk.filter(|chunk| chunk.known) else {
+            return;
+        };
         let (free, others): (Vec<Frame>, Vec<Frame>) = whole
             .each()
             .filter(|frame| finished.binary_search(frame).is_err())

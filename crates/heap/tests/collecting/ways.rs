@@ -119,3 +119,31 @@ fn a_mapped_pool_keeps_everything() {
         }
     }
 }
+
+/// Nobody has looked at a chunk's frames when the first thing after a crash is to go on with the cycle.
+#[test]
+fn a_cycle_goes_on_before_anything_else_is_done() {
+    for kind in KINDS {
+        for pages in [PageSize::Small, PageSize::Huge] {
+            let how = CollectOptions {
+                release_blocks: true,
+                ..collect(pages)
+            };
+            let objects = Objects {
+                count: 6000,
+                ..MIXED
+            };
+            let medium = Crash::new(64 << 20, CrashOptions::default());
+            let pool = objects.pool(medium.clone(), kind);
+            let mut collection = pool.collection(&how).unwrap();
+            assert!(collection.begin().unwrap());
+            assert!(!collection.compact(10).unwrap());
+            drop(collection);
+            pool.abandon();
+            let pool = Pool::open(medium, &options(kind)).unwrap();
+            let collected = pool.collect(&how).unwrap();
+            assert!(collected.moved > 10, "{collected:?}");
+            objects.assert_in(&pool, &format!("{kind:?} {pages:?}"));
+        }
+    }
+}
