@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use firn_lab::LabError;
 use firn_lab::demo::{DemoPlan, DemoReport, summary, tables};
-use firn_lab::kill::{Collecting, WriterPlan};
+use firn_lab::kill::{Collecting, KillReport, WriterPlan};
+use firn_lab::power_cut::Syncs;
 use firn_lab::writers::Tide;
 use firn_tools::ToolError;
 
@@ -16,14 +18,20 @@ use crate::failure::Failure;
 use crate::output::{Output, remark};
 
 pub const AFTER_HELP: &str = "\
-A child process indexes every path below DIR in a pool on disk, then deletes, changes and re-inserts
-entries from two threads. It reports each committed operation before it begins the next, and is
-killed with SIGKILL at random moments. After each kill the demo opens the pool again and checks that
-everything reported is there.
+A child process indexes every path below DIR in a durable pool on disk, then deletes, changes and
+re-inserts entries from two threads. It reports each operation when it is on the disk (level sync),
+before it begins the next, and is killed with SIGKILL at random moments.
+
+At half of the kills the power fails, too. The children that this happens to write to a disk with a
+volatile cache of 512-byte sectors, which the demo makes in software: what was written and not yet
+synced is lost, torn, older than the newest, or there, sector by sector. Whoever is killed without it
+writes to the real disk. After each kill the demo opens the pool again and checks that everything
+reported is there, to the byte.
 
 Then most entries are deleted at random. Two threads read and write, in turn on a copy of the pool
-without the collector and on the pool with it. More children are killed in the middle of compactions.
-Finally the pool is compacted completely. Exit status 1 if anything is lost. A page shows the pool
+without the collector and on the pool with it, durable 10 ms later (level group): at level sync both
+would wait for the disk. More children are killed in the middle of compactions. Finally the pool is
+compacted completely. Exit status 1 if anything is lost or the pool is refused. A page shows the pool
 before and after.
 
 Examples:
@@ -44,10 +52,10 @@ pub struct Demo {
     /// Approximate duration in seconds
     #[arg(long, value_name = "N", default_value_t = 27, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub seconds: u64,
-    /// Number of kills, most of them in the middle of compactions
+    /// Number of kills, most of them in the middle of compactions, half of them with a power failure
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub kills: u64,
-    /// Random seed, for the moments of the kills and the operations of the writers
+    /// Random seed, for the moments of the kills, the power failures and the operations of the writers
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
 }
@@ -74,6 +82,10 @@ pub struct DemoWriter {
     pub collect_pages: Option<Pages>,
     #[arg(long)]
     pub collect_pause_us: Option<u64>,
+    #[arg(long)]
+    pub disk: Option<PathBuf>,
+    #[arg(long, requires = "disk")]
+    pub disk_lies: bool,
 }
 
 /// Lost or unexpected entries that are printed.
@@ -95,7 +107,10 @@ pub fn run(demo: &Demo, output: &mut Output) -> Result<Verdict, Failure> {
         seed: demo.seed,
     };
     let mut tell = |step: &str| remark(&format!("demo: {step}"));
-    let report = firn_lab::demo::run(&plan, &mut Bars::new(), &mut tell)?;
+    let report = match firn_lab::demo::run(&plan, &mut Bars::new(), &mut tell) {
+        Err(LabError::Lost { report }) => return lost(&report, output),
+        other => other?,
+    };
     if output.json() {
         output.object(&report)?;
     } else {
@@ -106,6 +121,22 @@ pub fn run(demo: &Demo, output: &mut Output) -> Result<Verdict, Failure> {
     } else {
         Verdict::Finding
     })
+}
+
+/// Prints what was lost in kills, after which there is nothing to show.
+fn lost(report: &KillReport, output: &mut Output) -> Result<Verdict, Failure> {
+    if output.json() {
+        output.object(report)?;
+    }
+    let wrong = report.lost.iter().chain(&report.findings);
+    for what in wrong.take(MOST_PRINTED) {
+        let what = format!("WRONG: {what}");
+        match output.json() {
+            true => remark(&what),
+            false => output.line(&what)?,
+        }
+    }
+    Ok(Verdict::Finding)
 }
 
 fn print(report: &DemoReport, output: &mut Output) -> std::io::Result<()> {
@@ -145,6 +176,10 @@ pub fn write(writer: &DemoWriter) -> Result<Verdict, Failure> {
         true => Tide::Flood,
         false => Tide::Ebb,
     };
+    let syncs = match writer.disk_lies {
+        true => Syncs::Lie,
+        false => Syncs::Honest,
+    };
     let plan = WriterPlan {
         pool: writer.pool.clone(),
         entries: writer.entries.clone(),
@@ -154,6 +189,7 @@ pub fn write(writer: &DemoWriter) -> Result<Verdict, Failure> {
         filling: core::array::from_fn(|number| writer.filling.contains(&number)),
         collecting,
         tides: core::array::from_fn(tide),
+        disk: writer.disk.clone().map(|journal| (journal, syncs)),
     };
     firn_lab::kill::write(&plan)?;
     Ok(Verdict::Well)

@@ -8,6 +8,8 @@ use firn_tools::ToolError;
 use firn_tools::map::MapError;
 use thiserror::Error;
 
+use crate::kill::KillReport;
+
 /// Work of the laboratory failed. A pool that was being changed holds every batch before the failure, and
 /// nothing of the batch that failed.
 #[derive(Debug, Error)]
@@ -83,6 +85,12 @@ pub enum LabError {
         /// Operations that the writer had done in this life.
         operations: u64,
     },
+    /// After a kill something that was acknowledged is not there, or the checker finds something.
+    #[error("after {} kills, {} of them with a power failure: {}", report.kills, report.power.failures, first_of(report))]
+    Lost {
+        /// All that was found.
+        report: Box<KillReport>,
+    },
     /// The writing child ended by itself.
     #[error(
         "the child that writes to {pool} exited ({status}) before it was killed; its output is above"
@@ -93,6 +101,11 @@ pub enum LabError {
         /// How it ended.
         status: String,
     },
+}
+
+fn first_of(report: &KillReport) -> &str {
+    let mut all = report.lost.iter().chain(&report.findings);
+    all.next().map_or("", String::as_str)
 }
 
 impl From<MappedError> for LabError {

@@ -7,6 +7,7 @@
 //! writers      threads that write and read, and the expected content of their maps
 //! kill         writers that are killed, and the check that nothing acknowledged is lost
 //! demo         the main job, on real input
+//! power_cut    a disk with a volatile cache under a program that is killed: the power fails, too
 //! crash        campaigns of crashes on memory that loses power, with every image that a crash may leave
 //! damage       damaged pools, each of which must be a clear error or a sound answer
 //! simulation   workloads on simulated machines
@@ -30,6 +31,7 @@ pub mod demo;
 mod error;
 mod html;
 pub mod kill;
+pub mod power_cut;
 pub mod reproduction;
 pub mod simulation;
 mod spread;

@@ -6,6 +6,7 @@
 //! an older word.
 
 use firn_media::{Probe, Step, Ticket};
+use firn_units::LINE_BYTES;
 
 use crate::medium::crash::Crash;
 use crate::medium::state::State;
@@ -38,6 +39,8 @@ impl Crash {
             self.wait_for_place();
             shared.lock().appending = true;
         }
+        // The medium may have been cut since they were written back: their record follows that of the cut.
+        lines.retain(|line| line * LINE_BYTES < shared.memory.len());
         let read = |line| (line, self.read_for_record(line));
         let lines: Box<[(u64, Line)]> = lines.into_iter().map(read).collect();
         let mut state = shared.lock();

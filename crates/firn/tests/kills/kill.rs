@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use firn_heap::{Pool, PoolOptions};
-use firn_lab::kill::{Collecting, KillPlan, KillReport, run};
+use firn_lab::kill::{Collecting, KillPlan, KillReport, Power, run};
+use firn_lab::power_cut::Syncs;
 use firn_lab::writers::Ledger;
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::Domain;
 use firn_structures::Map;
-use firn_tools::{Entry, Silent, Store, StoreOptions};
+use firn_tools::{Entry, Silent};
 
 use crate::support::stepped::killed_at;
 use crate::support::{Called, Folder, called, command};
@@ -23,7 +24,19 @@ struct Plan {
     collecting: Vec<Collecting>,
 }
 
-fn kill(plan: Plan) -> KillReport {
+/// Kills, of which nothing may come.
+fn kill(plan: Plan, power: Option<Syncs>) -> KillReport {
+    let Plan { kills, seed, .. } = plan;
+    let report = run_kills(plan, power);
+    println!("{report:#?}");
+    assert!(report.is_sound(), "seed {seed}: {report:#?}");
+    assert_eq!(report.kills, kills);
+    assert!(report.acknowledged.total() > kills);
+    report
+}
+
+/// Kills a child that writes to a pool; with a disk, the pool has a log, and the power fails at half of the kills.
+fn run_kills(plan: Plan, power: Option<Syncs>) -> KillReport {
     let folder = Folder::new();
     let Plan { kills, seed, .. } = plan;
     let entry = |i: usize| Entry {
@@ -33,12 +46,6 @@ fn kill(plan: Plan) -> KillReport {
     let mut entries: Vec<Entry> = (0..plan.entries).map(entry).collect();
     entries.sort_unstable();
     let mut ledger = Ledger::new(entries, plan.payload_bytes, seed);
-    let options = StoreOptions {
-        new_domain: Some(Domain::Process),
-        ..StoreOptions::default()
-    };
-    let made = Store::open_or_create(&folder.path("pool"), &options, &mut Silent);
-    made.and_then(Store::close).unwrap();
     let plan = KillPlan {
         program: env!("CARGO_BIN_EXE_firn").into(),
         pool: folder.path("pool"),
@@ -46,75 +53,142 @@ fn kill(plan: Plan) -> KillReport {
         kills,
         time: Duration::from_millis(60 * kills),
         collecting: plan.collecting,
+        domain: power.map_or(Domain::Process, |_| Domain::Logged),
+        power: power.map(|syncs| Power {
+            journal: folder.path("disk"),
+            syncs,
+        }),
     };
-    let report = run(&plan, &mut ledger, &mut Silent).unwrap();
-    println!("{report:#?}");
-    assert!(report.is_sound(), "seed {seed}: {report:#?}");
-    assert_eq!(report.kills, kills);
-    assert!(report.acknowledged.total() > kills);
-    report
+    run(&plan, &mut ledger, &mut Silent).unwrap()
 }
 
 /// Kills during compactions. A test that misses them tests nothing.
-fn kill_compactions(kills: u64, entries: usize, payload_bytes: usize, seed: u64) {
+fn kill_compactions(
+    kills: u64,
+    (entries, payload_bytes): (usize, usize),
+    seed: u64,
+    power: Option<Syncs>,
+) -> KillReport {
     let collecting = Collecting::every_way(Duration::from_millis(1));
-    let report = kill(Plan {
+    let plan = Plan {
         kills,
         entries,
         payload_bytes,
         seed,
         collecting,
-    });
+    };
+    let report = kill(plan, power);
     let hit = report.killed_while_collecting;
     assert!(hit * 2 >= kills, "{hit} of {kills} kills hit a compaction");
     assert!(report.acknowledged.deletes > entries as u64 / 4);
+    report
 }
 
 #[test]
 fn nothing_is_lost_in_50_kills_during_compactions() {
-    kill_compactions(50, 6000, 300, 4);
+    kill_compactions(50, (6000, 300), 4, None);
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn nothing_is_lost_in_500_kills_during_compactions() {
-    kill_compactions(500, 20_000, 300, 5);
+    kill_compactions(500, (20_000, 300), 5, None);
 }
 
 #[test]
 fn nothing_is_lost_in_50_kills() {
-    let report = kill(Plan {
-        kills: 50,
-        entries: 4000,
-        payload_bytes: 0,
-        seed: 1,
-        collecting: Vec::new(),
-    });
+    let report = kill(
+        Plan {
+            kills: 50,
+            entries: 4000,
+            payload_bytes: 0,
+            seed: 1,
+            collecting: Vec::new(),
+        },
+        None,
+    );
     assert!(report.acknowledged.deletes > 0);
 }
 
 /// Values of up to some pages: allocation of every kind is interrupted.
 #[test]
 fn nothing_of_large_values_is_lost() {
-    kill(Plan {
-        kills: 20,
-        entries: 300,
-        payload_bytes: 20_000,
-        seed: 2,
-        collecting: Vec::new(),
-    });
+    kill(
+        Plan {
+            kills: 20,
+            entries: 300,
+            payload_bytes: 20_000,
+            seed: 2,
+            collecting: Vec::new(),
+        },
+        None,
+    );
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn nothing_is_lost_in_500_kills() {
-    kill(Plan {
-        kills: 500,
-        entries: 20_000,
+    kill(
+        Plan {
+            kills: 500,
+            entries: 20_000,
+            payload_bytes: 300,
+            seed: 3,
+            collecting: Vec::new(),
+        },
+        None,
+    );
+}
+
+/// The power fails, too. A test in which nothing is on its way to the disk tests nothing.
+fn assert_cut(report: &KillReport) {
+    let power = report.power;
+    assert!(power.with_writes * 8 >= report.kills, "{power:?}");
+    assert!(power.lost > 0 && power.arrived > 0, "{power:?}");
+    assert!(power.torn_blocks > 0, "{power:?}");
+}
+
+#[test]
+fn nothing_is_lost_in_60_kills_and_power_failures() {
+    let plan = Plan {
+        kills: 60,
+        entries: 4000,
         payload_bytes: 300,
-        seed: 3,
+        seed: 6,
         collecting: Vec::new(),
-    });
+    };
+    assert_cut(&kill(plan, Some(Syncs::Honest)));
+}
+
+#[test]
+fn nothing_is_lost_in_50_kills_and_power_failures_during_compactions() {
+    let report = kill_compactions(50, (6000, 300), 7, Some(Syncs::Honest));
+    assert_cut(&report);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn nothing_is_lost_in_500_kills_and_power_failures_during_compactions() {
+    let report = kill_compactions(500, (20_000, 300), 8, Some(Syncs::Honest));
+    assert_cut(&report);
+}
+
+/// The planted fault: power failures that no comparison notices would show nothing.
+#[test]
+fn a_disk_that_lies_about_its_syncs_is_found_out() {
+    for seed in 9..12 {
+        let plan = Plan {
+            kills: 60,
+            entries: 2000,
+            payload_bytes: 300,
+            seed,
+            collecting: Vec::new(),
+        };
+        let report = run_kills(plan, Some(Syncs::Lie));
+        println!("{report:#?}");
+        assert!(!report.is_sound(), "seed {seed}");
+        assert!(report.power.failures < 20, "{:?}", report.power);
+    }
 }
 
 /// Kills a command at each of its calls that change files, in a folder of its own each time, and checks the result.

@@ -12,18 +12,21 @@ use crate::{Spread, Table};
 pub(super) const CAPTION: &str = "Each small square is a page, each block of squares 2 MiB. Pale \
     pages waste what dark ones use. Before: most entries were deleted at random, and nothing was \
     moved. After: two threads wrote beside the collector, children were killed in the middle of \
-    compactions, as many entries were deleted again, and a last collection compacted what is left.";
+    compactions and lost what the disk had not made durable, as many entries were deleted again, and a last collection compacted what is left.";
 
-/// The demo's work and findings, in two sentences.
+/// The demo's work and findings, in a few sentences.
 pub fn summary(report: &DemoReport) -> String {
     let kills = report.indexing.kills + report.compactions.kills;
+    let power = report.all_power();
     let found = match (report.all_lost().count(), report.all_findings().count()) {
         (0, 0) => "nothing is lost, and the checker finds nothing".to_owned(),
         (lost, findings) => format!("{lost} entries are LOST, and there are {findings} findings"),
     };
     format!(
-        "{} paths{} below {} were indexed, with values of up to {} more than a path's size. Of {} kills \
-         with SIGKILL {} came in the middle of compactions; {} entries were compared: {found}.",
+        "{} paths{} below {} were indexed, with values of up to {} more than a path's size, in a pool \
+         on {}. Of {} kills with SIGKILL {} came in the middle of compactions. At {} of them the power \
+         failed, too: of {} sectors that were not durable, {} were lost, {} kept an older content than \
+         the newest, and {} blocks were torn. {} entries were compared: {found}.",
         count(report.paths),
         if report.cut {
             " (the first of more)"
@@ -32,8 +35,14 @@ pub fn summary(report: &DemoReport) -> String {
         },
         report.tree,
         bytes(report.payload_bytes as u64),
+        report.medium,
         count(kills),
         count(report.compactions.killed_while_collecting),
+        count(power.failures),
+        count(power.sectors()),
+        count(power.lost),
+        count(power.older),
+        count(power.torn_blocks),
         count(report.all_compared()),
     )
 }
@@ -41,9 +50,9 @@ pub fn summary(report: &DemoReport) -> String {
 /// All tables.
 pub fn tables(report: &DemoReport) -> [Table; 3] {
     [
-        standing(&report.fragmented, &report.defrag.after),
-        comparison(&report.comparison),
-        kills(&report.indexing, &report.compactions),
+        standing(&report.fragmented, &report.packed),
+        comparison(&report.comparison, report.medium),
+        kills(report),
     ]
 }
 
@@ -66,10 +75,10 @@ fn standing(before: &Standing, after: &Standing) -> Table {
     table
 }
 
-fn comparison(of: &Comparison) -> Table {
+fn comparison(of: &Comparison, medium: &str) -> Table {
     let title = format!(
-        "Two threads on {} processors, {} reads before each transaction",
-        of.processors, of.reads_a_transaction
+        "Two threads on {} processors, {} reads before each transaction, level {}, on {medium}",
+        of.processors, of.reads_a_transaction, of.level
     );
     let mut table = Table::new([&title, "without the collector", "with it"]);
     let mut row = |name: &str, figure: fn(&Side) -> String| {
@@ -102,25 +111,35 @@ fn comparison(of: &Comparison) -> Table {
     table
 }
 
-fn kills(indexing: &KillReport, compactions: &KillReport) -> Table {
-    let mut table = Table::new(["Kills", "while indexing", "in compactions"]);
+fn kills(report: &DemoReport) -> Table {
+    let title = format!("Kills, level sync, on {}", report.medium);
+    let mut table = Table::new([&title, "while indexing", "in compactions"]);
     let mut row = |name: &str, figure: fn(&KillReport) -> String| {
-        table.both(name, [indexing, compactions], figure);
+        table.both(name, [&report.indexing, &report.compactions], figure);
     };
     row("kills with SIGKILL", |k| count(k.kills));
     row("while the pool was opened", |k| {
         count(k.killed_while_opening)
     });
     row("while objects moved", |k| count(k.killed_while_collecting));
+    row("with a power failure, too", |k| count(k.power.failures));
+    row("sectors then not durable", |k| count(k.power.sectors()));
+    row("of them lost", |k| count(k.power.lost));
+    row("of them with an older content", |k| count(k.power.older));
+    row("of them kept", |k| count(k.power.arrived));
+    row("blocks of 4 KiB torn", |k| count(k.power.torn_blocks));
+    row("files of another length", |k| count(k.power.other_lengths));
     row("transactions acknowledged", |k| {
         count(k.acknowledged.total())
     });
-    row("a second", |k| count(k.operations_per_second as u64));
+    row("a second, without power failures", |k| {
+        count(k.operations_per_second as u64)
+    });
     row("in flight", |k| count(k.in_flight));
     row("reopening, typical", |k| spread(k.reopen_ms, |s| s.median));
     row("reopening, longest", |k| spread(k.reopen_ms, |s| s.max));
     row("entries compared", |k| count(k.compared));
-    row("lost", |k| count(k.lost.len() as u64));
+    row("entries lost", |k| count(k.lost.len() as u64));
     table
 }
 

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use firn_heap::collector::CollectorOptions;
+use firn_media::Level;
 use firn_tools::map::occupancy;
 use firn_tools::{Progress, Standing, Store, StoreOptions, ToolError};
 use serde::Serialize;
 
+use super::{LATENESS, unhurried};
 use crate::writers::{Bout, Ledger, READS, Tide, Until, work};
 use crate::{CollectorWork, LabError, Spread};
 
@@ -24,6 +26,8 @@ pub struct Comparison {
     pub blocks: usize,
     /// Reads before each transaction.
     pub reads_a_transaction: usize,
+    /// When a transaction returns: `group` in memory, and it is durable so much later, or when the pool is closed.
+    pub level: String,
     /// Processors of the machine, for all threads.
     pub processors: usize,
     /// Ratio on 2 MiB pages at which the collector begins.
@@ -91,6 +95,11 @@ pub(super) fn compare(
     Ok(Comparison {
         blocks: with.bouts.len(),
         reads_a_transaction: READS,
+        level: format!(
+            "{} ({} ms)",
+            Level::Group(LATENESS).name(),
+            LATENESS.as_millis()
+        ),
         processors: std::thread::available_parallelism().map_or(1, usize::from),
         trigger: options.trigger,
         target: options.collect.target,
@@ -137,7 +146,7 @@ impl<'a> Lane<'a> {
     /// One block.
     fn work(&mut self) -> Result<(), LabError> {
         let error = ToolError::pool(self.path);
-        let store = Store::open_untraced(self.path, &StoreOptions::default())?;
+        let store = Store::open_untraced(self.path, &unhurried())?;
         let pool = store.pool();
         let collector = self.collector.as_ref();
         let collector = collector.map(|options| pool.start_collector(options));

@@ -1,5 +1,5 @@
-//! The main job: indexes a file tree in a pool on disk, fragments the pool, and defragments it while threads work on
-//! it. It is killed all the time, and loses nothing.
+//! The main job: indexes a file tree in a durable pool, fragments the pool, and defragments it while threads work on
+//! it. It is killed all the time, the power fails, and it loses nothing.
 //!
 //! ```text
 //! place      where the files go                   measure  what the collector costs
@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use firn_heap::Occupancy;
 use firn_heap::collector::scheme::PIGGYBACK;
 use firn_mapped::MappedOptions;
+use firn_media::{Domain, Level};
 use firn_tools::map::occupancy;
 use firn_tools::{
     DefragPlan, DefragReport, Entry, PageSize, Progress, Standing, Store, StoreOptions, ToolError,
@@ -26,7 +27,8 @@ use firn_tools::{
 };
 
 use crate::LabError;
-use crate::kill::{Collecting, KillPlan, KillReport, run as kill_and_compare};
+use crate::kill::{Collecting, KillPlan, KillReport, Power, run as kill_and_compare};
+use crate::power_cut::Syncs;
 use crate::writers::{Ledger, Until, Verified, work};
 
 use page::PageFile;
@@ -53,6 +55,8 @@ const KILLED: f64 = 0.97;
 const INDEXING_SHARE: u64 = 3;
 /// Pause of the children's collector between the steps of a cycle.
 const PAUSE: Duration = Duration::from_millis(2);
+/// How late the work that is not killed is durable.
+const LATENESS: Duration = Duration::from_millis(10);
 /// Target ratio of the last collection.
 const TARGET: f64 = 1.05;
 
@@ -110,12 +114,14 @@ pub fn run(
     let compactions = demo.kill_compactions()?;
     let (defrag, verified) = demo.pack()?;
     let pool = demo.place.pool();
+    let after = occupancy(pool)?;
     let checked = check(pool, &MappedOptions::default(), demo.progress)?;
     let mut report = DemoReport {
         ok: false,
         tree: plan.tree.display().to_string(),
         pool: plan.pool.as_ref().map(|p| p.display().to_string()),
         page: page.path().display().to_string(),
+        medium: demo.place.medium(),
         paths: paths as u64,
         cut: tree.cut,
         payload_bytes,
@@ -126,6 +132,7 @@ pub fn run(
         comparison,
         compactions,
         defrag,
+        packed: Standing::of(&after, pool)?,
         compared: verified.entries,
         lost: verified.lost,
         check: checked,
@@ -133,7 +140,7 @@ pub fn run(
     };
     report.ok = report.all_lost().next().is_none() && report.all_findings().next().is_none();
     report.seconds = start.elapsed().as_secs_f64();
-    page.write(&report, &before, &occupancy(pool)?)?;
+    page.write(&report, &before, &after)?;
     Ok(report)
 }
 
@@ -142,6 +149,14 @@ fn sorted(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries.sort_unstable();
     entries.dedup_by(|a, b| a.key == b.key);
     entries
+}
+
+/// Options for work that is durable a little later than it is done, and when the pool is closed: its speed is not the
+/// disk's.
+fn unhurried() -> StoreOptions {
+    let mut options = StoreOptions::default();
+    options.mapped.log.level = Level::Group(LATENESS);
+    options
 }
 
 /// Most bytes by which values are lengthened; half of it on average.
@@ -184,22 +199,35 @@ impl Demo<'_> {
             kills,
             time: self.left(until),
             collecting,
+            domain: Domain::Logged,
+            power: Some(Power {
+                journal: self.place.journal().to_path_buf(),
+                syncs: Syncs::Honest,
+            }),
         };
-        kill_and_compare(&plan, &mut self.ledger, self.progress)
+        let report = kill_and_compare(&plan, &mut self.ledger, self.progress)?;
+        match report.is_sound() {
+            true => Ok(report),
+            // The rest of the demo would compare with what is not there.
+            false => Err(LabError::Lost {
+                report: Box::new(report),
+            }),
+        }
     }
 
     /// Indexes the tree while the indexing children are killed.
     fn index(&mut self, cut: bool) -> Result<KillReport, LabError> {
         let kills = self.plan.kills / INDEXING_SHARE;
         (self.tell)(&format!(
-            "indexing {} paths{} in {}, two threads, {kills} kills",
+            "indexing {} paths{} in {}, two threads, {kills} kills, half of them with a power failure",
             self.ledger.entries().len(),
             if cut { " (the first of more)" } else { "" },
             self.place.pool().display(),
         ));
         let killed = self.kill(kills, INDEXED, Vec::new())?;
-        // Children that died young may have left work to do.
-        let store = self.open()?;
+        // Children that died young may have left work to do. It is durable when the pool is closed, and nobody is told
+        // before.
+        let store = Store::open(self.place.pool(), &unhurried(), self.progress)?;
         self.progress.begin("indexing the rest", None);
         let pool = self.place.pool();
         let filled = work(store.pool(), pool, &mut self.ledger, Until::Filled);
@@ -232,11 +260,11 @@ impl Demo<'_> {
         compared
     }
 
-    /// Kills children in the middle of compactions, with every scheme in turn.
+    /// Kills children in the middle of compactions, with every scheme in turn; the power fails at some of the kills.
     fn kill_compactions(&mut self) -> Result<KillReport, LabError> {
         let kills = self.plan.kills - self.plan.kills / INDEXING_SHARE;
         (self.tell)(&format!(
-            "two threads and a collector that compacts all the time, {kills} kills"
+            "two threads and a collector that compacts all the time, {kills} kills and power failures"
         ));
         self.kill(kills, KILLED, Collecting::every_way(PAUSE))
     }

@@ -19,6 +19,8 @@ pub struct Place {
     pool: PathBuf,
     entries: PathBuf,
     twin: PathBuf,
+    journal: PathBuf,
+    is_on_disk: bool,
     temporary: Option<PathBuf>,
 }
 
@@ -29,7 +31,7 @@ impl Place {
     pub fn choose(asked: Option<&Path>) -> Result<Self, LabError> {
         if let Some(pool) = asked {
             // Fails if the file exists, and reports so before any work is done.
-            drop(Mapped::create(pool, 0, &MappedOptions::default())?);
+            let probe = Mapped::create(pool, 0, &MappedOptions::default())?;
             let beside = |ending| {
                 let mut name = pool.as_os_str().to_owned();
                 name.push(ending);
@@ -39,11 +41,15 @@ impl Place {
                 pool: pool.to_path_buf(),
                 entries: beside(".entries"),
                 twin: beside(".twin"),
+                journal: beside(".disk"),
+                is_on_disk: probe.backing().outlives_power(),
                 temporary: None,
             });
         }
-        let folder = temporary_folder()?;
+        let (folder, is_on_disk) = temporary_folder()?;
         Ok(Self {
+            is_on_disk,
+            journal: folder.join("disk"),
             pool: folder.join("pool"),
             entries: folder.join("entries"),
             twin: folder.join("twin"),
@@ -66,10 +72,24 @@ impl Place {
         &self.twin
     }
 
-    /// Removes the copy of the pool.
+    /// The path for the journal of a disk whose power fails.
+    pub fn journal(&self) -> &Path {
+        &self.journal
+    }
+
+    /// What the files are on.
+    pub fn medium(&self) -> &'static str {
+        match self.is_on_disk {
+            true => "a disk",
+            false => "memory (tmpfs)",
+        }
+    }
+
+    /// Removes the copy of the pool, and its log if it was not closed.
     pub fn remove_twin(&self) {
-        // If it cannot be removed, it goes with this value, or is left to the next demo.
+        // If they cannot be removed, they go with this value, or are left to the next demo.
         let _ = std::fs::remove_file(&self.twin);
+        let _ = std::fs::remove_file(self.twin.with_added_extension("firn-log"));
     }
 }
 
@@ -80,13 +100,14 @@ impl Drop for Place {
             let _ = std::fs::remove_dir_all(folder);
         } else {
             let _ = std::fs::remove_file(&self.entries);
+            let _ = std::fs::remove_file(&self.journal);
             self.remove_twin();
         }
     }
 }
 
-/// Makes a directory of this process's own, on a disk if one of the usual places is on one.
-fn temporary_folder() -> Result<PathBuf, ToolError> {
+/// Makes a directory of this process's own, on a disk if one of the usual places is on one. Returns whether it is.
+fn temporary_folder() -> Result<(PathBuf, bool), ToolError> {
     let mut made: Vec<PathBuf> = Vec::new();
     for parent in candidates() {
         remove_abandoned(&parent);
@@ -103,12 +124,14 @@ fn temporary_folder() -> Result<PathBuf, ToolError> {
         let doing = "making a directory, here and in /var/tmp,";
         return Err(ToolError::file(&std::env::temp_dir(), doing)(denied));
     }
-    let chosen = made.swap_remove(on_disk.unwrap_or(0));
+    let chosen = on_disk.unwrap_or(0);
+    let is_on_disk = found[chosen] == Some(true);
+    let chosen = made.swap_remove(chosen);
     for other in made {
         // It is empty; if it stays, it is left to the next demo.
         let _ = std::fs::remove_dir(other);
     }
-    Ok(chosen)
+    Ok((chosen, is_on_disk))
 }
 
 fn candidates() -> Vec<PathBuf> {

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Comparison;
 use crate::kill::KillReport;
+use crate::power_cut::PowerFailures;
 
 /// The demo's work and findings.
 #[derive(Clone, Debug, Serialize)]
@@ -17,6 +18,8 @@ pub struct DemoReport {
     pub pool: Option<String>,
     /// The page.
     pub page: String,
+    /// What the pool is on: a disk, or memory.
+    pub medium: &'static str,
     /// Paths that were indexed.
     pub paths: u64,
     /// Whether the tree holds more than that.
@@ -37,6 +40,8 @@ pub struct DemoReport {
     pub compactions: KillReport,
     /// The last collection, after as many entries were deleted again.
     pub defrag: DefragReport,
+    /// The pool after it, closed: a pool with a log gives blocks back when the log goes home.
+    pub packed: Standing,
     /// Entries that were compared after it.
     pub compared: u64,
     /// Entries that were then not as they were written.
@@ -62,6 +67,11 @@ impl DemoReport {
         let kills = [&self.indexing, &self.compactions];
         let findings = kills.into_iter().flat_map(|kills| &kills.findings);
         findings.chain(&self.check.findings)
+    }
+
+    /// Power failures in all.
+    pub fn all_power(&self) -> PowerFailures {
+        self.indexing.power.and(self.compactions.power)
     }
 
     /// Entries that were compared in all.

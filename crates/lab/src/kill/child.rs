@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_tools::{Store, StoreOptions, ToolError};
@@ -12,6 +13,7 @@ use super::collector::{Collecting, collect_until};
 use super::entries;
 use super::record::encode;
 use crate::LabError;
+use crate::power_cut::{CachingDisk, Syncs};
 use crate::writers::{Input, Script, Tide, WRITERS, Writer, together};
 
 /// Instructions for a child.
@@ -33,9 +35,27 @@ pub struct WriterPlan {
     pub collecting: Option<Collecting>,
     /// The tides of a child that collects.
     pub tides: [Tide; WRITERS],
+    /// The journal of the disk below a child whose power fails, and what its syncs do.
+    pub disk: Option<(PathBuf, Syncs)>,
 }
 
+/// Bytes of the log of a child whose power fails: few, so that it often grows and goes home.
+const LOG_BYTES: core::ops::Range<u64> = 2 << 20..4 << 20;
+
 impl WriterPlan {
+    /// How the pool is opened.
+    fn options(&self) -> Result<StoreOptions, LabError> {
+        let mut options = StoreOptions::default();
+        if let Some((journal, syncs)) = &self.disk {
+            let disk = CachingDisk::new(journal, &self.pool, *syncs);
+            let disk = disk.map_err(ToolError::file(journal, "beginning a disk's cache"))?;
+            let log = &mut options.mapped.log;
+            (log.initial_bytes, log.bound_bytes) = (LOG_BYTES.start, LOG_BYTES.end);
+            log.disk = Arc::new(disk);
+        }
+        Ok(options)
+    }
+
     /// The script of a writer, as far as the parent knows it.
     fn script(&self, writer: usize, entries: usize) -> Script {
         let mut script = Script::new(writer, self.seed, entries);
@@ -59,7 +79,7 @@ pub fn write(plan: &WriterPlan) -> Result<(), LabError> {
         entries: entries::read(&plan.entries)?,
         payload_bytes: plan.payload_bytes,
     };
-    let store = Store::open_untraced(&plan.pool, &StoreOptions::default())?;
+    let store = Store::open_untraced(&plan.pool, &plan.options()?)?;
     let pool = store.pool();
     let name = Path::new("standard output");
     let pipe = io::stdout().as_fd().try_clone_to_owned().map(File::from);

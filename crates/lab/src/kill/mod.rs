@@ -7,6 +7,9 @@
 //! reads the pipe to its end after the kill, and so knows each map's content to the byte, and which one
 //! operation may have been in flight.
 //!
+//! With a [`Power`] the power fails at some of the kills, too: what was not durable is lost, torn or
+//! there ([`crate::power_cut`]).
+//!
 //! With a [`Collecting`] a third thread of the child moves objects meanwhile, the writers read too, and
 //! their entries come and go in tides, so that there is always something to collect.
 //!
@@ -29,7 +32,7 @@ mod victim;
 pub use child::{WriterPlan, write};
 pub use collector::Collecting;
 pub use report::{KillReport, Operations};
-pub use runner::{KillPlan, run};
+pub use runner::{KillPlan, Power, run};
 
 /// The map that each reopening inserts into first.
 const REOPENED: &str = "reopened";

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::Spread;
+use crate::power_cut::PowerFailures;
 use crate::writers::Deed;
 
 /// The work and findings of a run of kills.
@@ -14,11 +15,13 @@ pub struct KillReport {
     pub killed_while_opening: u64,
     /// Those of them that left a cycle of the collector open.
     pub killed_while_collecting: u64,
+    /// Power failures at kills, and what they did to the files.
+    pub power: PowerFailures,
     /// Operations that were acknowledged, each a transaction.
     pub acknowledged: Operations,
-    /// Time in which children wrote.
+    /// Time in which children wrote on the system's disk: those whose power does not fail.
     pub writing_seconds: f64,
-    /// Acknowledged operations in a second of that time, by all writers together.
+    /// Their acknowledged operations in a second of that time, by all writers together.
     pub operations_per_second: f64,
     /// Operations that were committed and not yet acknowledged when the kill came.
     pub in_flight: u64,
@@ -28,7 +31,7 @@ pub struct KillReport {
     pub trace_ms: Spread,
     /// Entries that were compared, over all reopenings.
     pub compared: u64,
-    /// Acknowledged entries that are absent, or not as they were written.
+    /// Acknowledged entries that are absent, or not as they were written; a pool that is refused.
     pub lost: Vec<String>,
     /// The checker's findings.
     pub findings: Vec<String>,

@@ -1,11 +1,13 @@
 //! The parent: starts children, kills them, opens what they left, and compares.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use firn_mapped::MappedError;
+use firn_media::Domain;
 use firn_tools::{Progress, Store, StoreOptions, ToolError, findings, pages_name};
 
 use fastrand::Rng;
@@ -16,6 +18,7 @@ use super::record::{RECORD_BYTES, decode};
 use super::report::KillReport;
 use super::victim::Victim;
 use super::{REOPENED, entries};
+use crate::power_cut::{Syncs, cut_power};
 use crate::writers::{Ledger, Operation, Script, Tide};
 use crate::{LabError, Spread};
 
@@ -49,6 +52,19 @@ pub struct KillPlan {
     pub time: Duration,
     /// How the children collect, in turn; empty if they do not.
     pub collecting: Vec<Collecting>,
+    /// The domain of a pool that is made.
+    pub domain: Domain,
+    /// Whether the power fails, too, at some of the kills. The pool is in [`Domain::Logged`] then.
+    pub power: Option<Power>,
+}
+
+/// The disk of children whose power fails.
+#[derive(Clone, Debug)]
+pub struct Power {
+    /// The file of its journal.
+    pub journal: PathBuf,
+    /// What its syncs do.
+    pub syncs: Syncs,
 }
 
 /// A run in progress.
@@ -61,21 +77,25 @@ struct Runner<'a> {
     traces: Vec<Duration>,
     /// Time of a round besides the child's life.
     overhead: Duration,
+    /// How long children wrote on the system's disk, and operations that they acknowledged.
     writing: Duration,
+    written: u64,
 }
 
 /// Starts a child, kills it, opens the pool and compares it with the ledger, as often as the plan says. The ledger's
-/// seed decides the moments of the kills.
+/// seed decides the moments of the kills, and what the disk has when the power fails.
 ///
-/// Errors: the pool is in use or cannot be opened, a child ended by itself. A loss is no error but part of the report;
-/// it ends the run.
+/// Errors: the pool is in use or cannot be read, a child ended by itself. A loss is no error but part of the report, and so
+/// is a pool that is refused; it ends the run.
 pub fn run(
     plan: &KillPlan,
     ledger: &mut Ledger,
     progress: &mut dyn Progress,
 ) -> Result<KillReport, LabError> {
     entries::save(&plan.entries_file, ledger.entries())?;
-    Store::open_or_create(&plan.pool, &reopened(), progress)?.close()?;
+    let mut created = reopened();
+    created.new_domain = Some(plan.domain);
+    Store::open_or_create(&plan.pool, &created, progress)?.close()?;
     if !plan.collecting.is_empty() && ledger.tide().is_none() {
         ledger.set_tide(Tide::Ebb);
     }
@@ -88,6 +108,7 @@ pub fn run(
         traces: Vec::new(),
         overhead: Duration::ZERO,
         writing: Duration::ZERO,
+        written: 0,
     };
     let start = Instant::now();
     progress.begin("killing", Some(plan.kills));
@@ -102,6 +123,11 @@ pub fn run(
     }
     progress.end();
     Ok(runner.finish())
+}
+
+/// The log beside a pool.
+fn log_of(pool: &Path) -> PathBuf {
+    pool.with_added_extension("firn-log")
 }
 
 fn reopened() -> StoreOptions {
@@ -119,7 +145,7 @@ impl KillPlan {
     }
 
     /// The program, with its arguments for one life of the child.
-    fn writer(&self, kill: u64, life: u64, ledger: &Ledger) -> Command {
+    fn writer(&self, kill: u64, life: u64, ledger: &Ledger, power: Option<&Power>) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("demo-writer");
         command.arg("--pool").arg(&self.pool);
@@ -142,6 +168,12 @@ impl KillPlan {
             command.args(["--collect-pages", pages_name(how.pages)]);
             command.args(["--collect-pause-us", &how.pause.as_micros().to_string()]);
         }
+        if let Some(power) = power {
+            command.arg("--disk").arg(&power.journal);
+            if power.syncs == Syncs::Lie {
+                command.arg("--disk-lies");
+            }
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command
     }
@@ -154,8 +186,9 @@ impl Runner<'_> {
         let mean_life = mean.saturating_sub(self.overhead).max(MIN_LIFE);
         let time = mean_life.mul_f64(self.rng.f64() * 2.0);
         let written = self.live(kill, time)?;
-        self.reopen(kill)?;
-        self.writing += written;
+        if let Err(refused) = self.reopen(kill) {
+            self.refused(kill, refused)?;
+        }
         self.overhead = start.elapsed().saturating_sub(written);
         Ok(())
     }
@@ -164,14 +197,15 @@ impl Runner<'_> {
     /// wrote.
     fn live(&mut self, kill: u64, time: Duration) -> Result<Duration, LabError> {
         let life = self.ledger.next_life();
-        let child = self.plan.writer(kill, life, self.ledger).spawn();
+        let power = self.plan.power.as_ref().filter(|_| self.rng.bool());
+        let child = self.plan.writer(kill, life, self.ledger, power).spawn();
         let child = Victim::new(child.map_err(ToolError::file(&self.plan.program, "starting"))?);
         if kill.is_multiple_of(EARLY_SHARE) {
             thread::sleep(self.overhead.mul_f64(self.rng.f64()));
         } else {
             child.wait_for_first(START_LIMIT);
             thread::sleep(time);
-            self.aim(kill)?;
+            self.aim(kill);
         }
         let end = child.kill();
         if end.status.signal() != Some(SIGKILL) {
@@ -180,21 +214,51 @@ impl Runner<'_> {
                 status: end.status.to_string(),
             });
         }
+        match power {
+            Some(power) => self.cut_power(power)?,
+            None => {
+                self.writing += end.written;
+                self.written += (end.acknowledged.len() / RECORD_BYTES) as u64;
+            }
+        }
         self.report.kills += 1;
         self.report.killed_while_opening += u64::from(end.acknowledged.is_empty());
         self.acknowledge(kill, &end.acknowledged);
         Ok(end.written)
     }
 
+    /// The power fails: of what the dead child wrote, the files hold what the disk has.
+    fn cut_power(&mut self, power: &Power) -> Result<(), ToolError> {
+        let (journal, pool) = (&power.journal, &self.plan.pool);
+        let found = cut_power(journal, pool, &log_of(pool), &mut self.rng);
+        let found = found.map_err(ToolError::file(journal, "cutting the power"))?;
+        self.report.power = self.report.power.and(found);
+        Ok(())
+    }
+
+    /// A pool that is refused is lost, and whatever else keeps it from being opened is an error.
+    fn refused(&mut self, kill: u64, error: LabError) -> Result<(), LabError> {
+        use MappedError::{InUse, Io};
+        match error {
+            LabError::Tool(ToolError::File { .. })
+            | LabError::Tool(ToolError::Mapped(Io { .. } | InUse { .. })) => Err(error),
+            LabError::Tool(refused) => {
+                let what = format!("after kill {kill}: the pool is refused: {refused}");
+                self.report.lost.push(what);
+                Ok(())
+            }
+            other => Err(other),
+        }
+    }
+
     /// Waits for a moment within a cycle of the child's collector, if it collects.
-    fn aim(&mut self, kill: u64) -> Result<(), LabError> {
+    fn aim(&mut self, kill: u64) {
         if let Some(how) = self.plan.collecting_at(kill)
             && !kill.is_multiple_of(BLIND_SHARE)
         {
-            wait_for_cycle(&self.plan.pool, LOOKOUT)?;
+            wait_for_cycle(&self.plan.pool, LOOKOUT);
             thread::sleep(how.cycle_time().mul_f64(self.rng.f64()));
         }
-        Ok(())
     }
 
     /// Tells the scripts which operations were acknowledged.
@@ -271,10 +335,9 @@ impl Runner<'_> {
 
     fn finish(self) -> KillReport {
         let seconds = self.writing.as_secs_f64();
-        let total = self.report.acknowledged.total() as f64;
         KillReport {
             writing_seconds: seconds,
-            operations_per_second: total / seconds.max(f64::MIN_POSITIVE),
+            operations_per_second: self.written as f64 / seconds.max(f64::MIN_POSITIVE),
             reopen_ms: Spread::of_ms(&self.reopenings),
             trace_ms: Spread::of_ms(&self.traces),
             ..self.report

@@ -13,13 +13,15 @@ use std::time::{Duration, Instant};
 use firn_format::log::BLOCK_BYTES;
 use firn_format::statistics::LogFigure;
 use firn_log::{Log, Next, Reach, append_lines};
-use firn_units::WORDS_PER_LINE;
+use firn_units::LINE_BYTES;
 use rustix::thread::futex::{self, Flags};
 
 use super::copies::Copies;
 use super::disk::is_full;
 use super::figures::Figures;
 use super::log_file::LogFile;
+use super::pages::Pages;
+use super::records::line;
 
 /// The log of an open pool and its file.
 #[derive(Debug)]
@@ -111,14 +113,15 @@ impl Group {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends lines as records. `read` reads a line inside the step that gives its record a place (L1).
-    pub(super) fn append_lines(
-        &self,
-        lines: &[u64],
-        read: impl Fn(u64) -> (u64, u8, [u64; WORDS_PER_LINE]),
-    ) {
+    /// Appends lines, which are ascending, as records. A line is read inside the step that gives its record a place (L1).
+    ///
+    /// Lines behind the medium's end are left out: it was cut after they were written back. Their record would have its
+    /// place behind that of the cut, and would lengthen the file again.
+    pub(super) fn append_lines(&self, lines: &[u64], on: &impl Pages) {
         let mut state = self.lock();
-        let newest = append_lines(&mut state.log, lines.iter().map(|&line| read(line)));
+        let end = lines.partition_point(|line| line * LINE_BYTES < on.bytes());
+        let lines = &lines[..end];
+        let newest = append_lines(&mut state.log, lines.iter().map(|&number| line(on, number)));
         state.copies.note(lines, newest);
         self.tell_copies(&state);
         self.tell_appended(&state, newest);

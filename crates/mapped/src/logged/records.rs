@@ -33,17 +33,14 @@ impl Logged {
         let Some(group) = self.group() else {
             return;
         };
-        noted::take(self.number, |lines| {
-            group.append_lines(lines, |number| line(on, number));
-        });
+        noted::take(self.number, |lines| group.append_lines(lines, on));
     }
 
     /// Appends lines before their fence, which persistent memory may do, too: for a thread that cannot note them any more.
     #[cold]
     fn append_at_once(&self, on: &impl Pages, lines: Range<u64>) {
         if let Some(group) = self.group() {
-            let lines: Vec<u64> = lines.collect();
-            group.append_lines(&lines, |number| line(on, number));
+            group.append_lines(&lines.collect::<Vec<_>>(), on);
         }
     }
 
@@ -134,7 +131,7 @@ impl Failed {
 /// the words are read until two readings agree. Loads do not pass loads on x86-64, so between the two every word had the
 /// value that was read.
 #[inline]
-fn line(on: &impl Pages, number: u64) -> (u64, u8, [u64; WORDS_PER_LINE]) {
+pub(super) fn line(on: &impl Pages, number: u64) -> (u64, u8, [u64; WORDS_PER_LINE]) {
     let at = number * LINE_BYTES;
     let read = || core::array::from_fn(|word| on.word_at(at + word as u64 * WORD_BYTES));
     let mut words = read();
