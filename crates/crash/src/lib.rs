@@ -102,7 +102,7 @@ pub use firn_hardware::relocate::Unit as RelocateUnit;
 pub use medium::counts::Counts;
 pub use medium::crash::Crash;
 pub use medium::images::Images;
-pub use medium::log::RECORD_READS_IN_PLACE;
+pub use medium::log::{RECORD_READS_IN_PLACE, RECORD_STORES_IN_PLACE};
 pub use medium::options::CrashOptions;
 pub use medium::place::CrashPlace;
 pub use medium::threads::{CrashThread, Job};

@@ -88,7 +88,8 @@ pub struct Crash {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub scheme: Vec<String>,
     /// What survives a crash: adr, eadr, process, logged (a prefix of a log, with all transactions that have
-    /// returned), logged-written (a prefix of a log; transactions do not wait for it)
+    /// returned), logged-written (a prefix of a log; transactions do not wait for it), logged-mixed (as logged,
+    /// but only short transactions are records of the log)
     #[arg(
         long,
         value_name = "NAME",

@@ -319,6 +319,14 @@ pub fn named(name: &str) -> Option<&'static Step> {
     STEPS.iter().copied().find(|step| step.name == name)
 }
 
+/// A transaction is a record only if no entry is left in a lane. Not among [`STEPS`], for it is missed only where the
+/// crash medium has a log: `crates/lab/tests/campaigns/logged.rs` shows that it is.
+pub static ENTRIES_HIDDEN: Step = Step {
+    name: "entries-hidden",
+    rule: "R14",
+    what: "a transaction is a record of the medium only if recovery reads no entry of an older one",
+};
+
 /// Steps of a collection do not store while the medium drops memory. Not among [`STEPS`], for it is missed on media that
 /// drop something only: `crates/heap/tests/collect_races` shows that it is.
 pub static STORES_WAIT: Step = Step {

@@ -269,6 +269,19 @@ impl Memory for Mapped {
         }
     }
 
+    #[inline(always)]
+    fn most_recorded_lines(&self) -> usize {
+        match self.flush {
+            Flush::Log => self.log().most_recorded_lines(),
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn record(&self, store: impl FnOnce()) {
+        self.log().record(self, store);
+    }
+
     /// With a log, the newest record's. Without one, always the same ticket: every commit is durable, in the sense of the
     /// domain, when this returns. No commit has to wait for another, and numbering them would make all threads share a
     /// line.

@@ -142,6 +142,22 @@ pub trait Memory {
     /// A fence (sfence): empties the store buffer and makes all earlier write-backs of this thread durable.
     fn fence(&self);
 
+    /// How many lines [`Memory::record`] takes at most; zero where a medium has no records, or the thread has none any more.
+    #[inline(always)]
+    fn most_recorded_lines(&self) -> usize {
+        0
+    }
+
+    /// Runs `store`, which stores and writes back at most [`Memory::most_recorded_lines`] lines. They are one record, with
+    /// what this thread wrote back before: after a crash all of them are there, or none. It is a fence, too.
+    ///
+    /// Concurrency: no other fence reads a line between the first store and the record's place in the log (L1). So `store`
+    /// waits for nobody who may be in a fence. Stores are visible to loads at once.
+    fn record(&self, store: impl FnOnce()) {
+        let _ = store;
+        unreachable!("a medium without records was asked for one");
+    }
+
     /// Declares everything up to this thread's last fence a commit and returns its ticket.
     ///
     /// `Adr` and `Eadr` media make it durable at once. A medium that gathers commits (a log on a

@@ -162,6 +162,18 @@ impl Memory for Crash {
         self.shared.emit(&mut state, Event::Fence { thread });
     }
 
+    fn most_recorded_lines(&self) -> usize {
+        match self.shared.has_log() {
+            true => self.shared.options.recorded_lines,
+            false => 0,
+        }
+    }
+
+    fn record(&self, store: impl FnOnce()) {
+        self.shared.point();
+        self.append_stored(store);
+    }
+
     fn commit(&self) -> Ticket {
         self.shared.point();
         let mut state = self.shared.lock();

@@ -21,7 +21,24 @@ pub static RECORD_READS_IN_PLACE: Step = Step {
     what: "lines are read for a record before the record has its place",
 };
 
+/// A step of this medium that a test can leave out: a record that makes its stores itself has its place before them.
+pub static RECORD_STORES_IN_PLACE: Step = Step {
+    name: "record-stores-in-place",
+    rule: "L1",
+    what: "no other record gets a place between the stores of a record and its own",
+};
+
 impl Crash {
+    /// Runs `store`, and appends the lines that the current thread has written back as one record. No other record gets a
+    /// place meanwhile.
+    pub(crate) fn append_stored(&self, store: impl FnOnce()) {
+        if !self.leaves_out(&RECORD_STORES_IN_PLACE) {
+            self.take_place();
+        }
+        store();
+        self.append_noted();
+    }
+
     /// Appends the lines that the current thread has written back since its last fence.
     pub(crate) fn append_noted(&self) {
         let shared = &self.shared;
@@ -31,21 +48,33 @@ impl Crash {
         let mut lines = core::mem::take(&mut state.thread().noted);
         drop(state);
         if lines.is_empty() || shared.is_dead() {
+            self.leave_place();
             return;
         }
         lines.sort_unstable();
         lines.dedup();
         if !self.leaves_out(&RECORD_READS_IN_PLACE) {
-            self.wait_for_place();
-            shared.lock().appending = true;
+            self.take_place();
         }
         // The medium may have been cut since they were written back: their record follows that of the cut.
         lines.retain(|line| line * LINE_BYTES < shared.memory.len());
         let read = |line| (line, self.read_for_record(line));
         let lines: Box<[(u64, Line)]> = lines.into_iter().map(read).collect();
-        let mut state = shared.lock();
-        state.appending = false;
-        self.append(&mut state, Record::Lines(lines));
+        self.append(&mut shared.lock(), Record::Lines(lines));
+        self.leave_place();
+    }
+
+    /// Keeps other records from getting a place, once no other thread does.
+    fn take_place(&self) {
+        self.wait_for_place();
+        let mut state = self.shared.lock();
+        state.appending = Some(state.current);
+    }
+
+    fn leave_place(&self) {
+        let mut state = self.shared.lock();
+        let current = state.current;
+        state.appending.take_if(|by| *by == current);
     }
 
     /// A line as the caches hold it, read word by word.
@@ -63,7 +92,11 @@ impl Crash {
     /// Waits while another thread reads lines for its record.
     pub(crate) fn wait_for_place(&self) {
         let mut attempt = 0;
-        while self.shared.lock().appending && !self.shared.is_dead() {
+        let others = || {
+            let state = self.shared.lock();
+            state.appending.is_some_and(|by| by != state.current)
+        };
+        while others() && !self.shared.is_dead() {
             self.pause_thread(attempt);
             attempt += 1;
         }

@@ -33,6 +33,8 @@ pub struct CrashOptions {
     /// Events after which the medium is full of copies ([`firn_media::Space::is_full_of_copies`]), and again after the last
     /// were dropped. A store by another thread meanwhile is a fault. Never, if `None`.
     pub copies: Option<u64>,
+    /// Lines of a transaction that is a record of the log at most ([`firn_media::Memory::most_recorded_lines`]).
+    pub recorded_lines: usize,
     /// Scheduling points after which a run is abandoned as a livelock.
     pub max_steps: u64,
 }
@@ -50,6 +52,7 @@ impl Default for CrashOptions {
             lookup: None,
             leave_out: None,
             copies: None,
+            recorded_lines: 1792,
             max_steps: 50_000_000,
         }
     }

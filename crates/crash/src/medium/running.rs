@@ -119,7 +119,7 @@ impl Crash {
             thread.finished = true;
         }
         state.dead = was_dead;
-        state.appending = false;
+        state.appending = None;
         self.shared.enter(&mut state, 0);
     }
 }

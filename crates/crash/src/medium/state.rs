@@ -126,7 +126,7 @@ pub(crate) struct State {
     /// Records of the log, if the medium has one.
     pub(crate) records: u64,
     /// Whether a thread reads lines for a record; no other record gets a place meanwhile.
-    pub(crate) appending: bool,
+    pub(crate) appending: Option<usize>,
     /// The event up to which copies were dropped.
     pub(crate) dropped: u64,
     /// Who drops copies, and from which word on.
@@ -163,7 +163,7 @@ impl State {
             lookups: Lookups::default(),
             ticket: 0,
             records: 0,
-            appending: false,
+            appending: None,
             dropped: 0,
             dropping: None,
             clock_ns: START_NS,
@@ -200,7 +200,7 @@ impl State {
         self.lookups = Lookups::default();
         self.ticket = 0;
         self.records = 0;
-        self.appending = false;
+        self.appending = None;
         self.dropped = 0;
         self.dropping = None;
         self.clock_ns = START_NS;

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use firn_crash::{
-    Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Job, RECORD_READS_IN_PLACE, Report,
-    Schedule, SwarmOptions,
+    Crash, CrashOptions, CrashState, ExploreOptions, Explorer, Job, RECORD_READS_IN_PLACE,
+    RECORD_STORES_IN_PLACE, Report, Schedule, SwarmOptions,
 };
 use firn_media::{Domain, Level, MediumExt, Memory, Space, Step, Ticket};
 use firn_units::{FRAME_BYTES, VirtAddr};
@@ -223,6 +223,58 @@ fn a_stale_line_is_caught() {
     let (_, report) = two_threads(Some(&RECORD_READS_IN_PLACE));
     let finding = report.findings.first().expect("a line goes back");
     assert!(finding.message.contains("after both were waited for"));
+}
+
+/// One thread's record makes stores to two lines, one of which another thread fences at any moment.
+fn a_record_beside_a_fence(leave_out: Option<&'static Step>) -> Report {
+    let explore = ExploreOptions {
+        medium: CrashOptions {
+            leave_out,
+            ..options(Level::Sync)
+        },
+        recovery_depth: 0,
+        ..ExploreOptions::default()
+    };
+    let workload = |crash: &Crash| {
+        let (one, other) = (crash.clone(), crash.clone());
+        let first: Job = Box::new(move || {
+            one.store_u64(VirtAddr(16), 1);
+            one.persist(VirtAddr(16), 8);
+        });
+        let second: Job = Box::new(move || {
+            other.record(|| {
+                for at in [A, B] {
+                    other.store_u64(at, 1);
+                    other.write_back(at, 8);
+                }
+            });
+        });
+        let run = crash.run(vec![first, second], Schedule::Inherited);
+        run.finished().unwrap();
+    };
+    let check = |crash: Crash, _: &CrashState| {
+        let words = [A, B].map(|at| crash.load_u64(at));
+        match words[0] == words[1] {
+            true => Ok(()),
+            false => Err(format!("{words:?} of one record")),
+        }
+    };
+    let explorer = Explorer::new(explore, 4096, |_| {}, workload, check);
+    explorer.explore_interleavings(2, 100_000)
+}
+
+#[test]
+fn a_record_with_its_stores_is_there_or_not() {
+    let report = a_record_beside_a_fence(None);
+    report.expect_clean();
+    assert!(report.exhaustive() && report.executions > 50, "{report}");
+}
+
+#[test]
+fn a_record_whose_stores_are_seen_before_it_has_its_place_is_caught() {
+    let report = a_record_beside_a_fence(Some(&RECORD_STORES_IN_PLACE));
+    let finding = report.findings.first().expect("half of a record");
+    assert!(finding.message.contains("of one record"));
 }
 
 /// Three commits, each of two lines, which are acknowledged when the level says so.

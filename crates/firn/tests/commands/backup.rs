@@ -266,7 +266,12 @@ fn a_killed_backup_lets_go_and_a_killed_program_is_backed_up() {
 #[test]
 fn a_pool_in_use_without_a_log_is_refused_with_the_way_out() {
     let folder = Folder::new();
-    let medium = Mapped::create(folder.path("pool"), 0, &MappedOptions::default()).unwrap();
+    let medium = Mapped::create(
+        folder.path("pool"),
+        0,
+        &MappedOptions::default().domain(Domain::Process),
+    )
+    .unwrap();
     let pool = Pool::create(medium, &PoolOptions::new("process")).unwrap();
     let (path, new) = (folder.arg("pool"), folder.arg("copy"));
     let refused = firn(&["backup", &path, &new]);

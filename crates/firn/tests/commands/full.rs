@@ -195,3 +195,55 @@ fn a_file_system_without_a_promise_is_used_where_it_is_asked_for() {
     let loaded = firn(&["load", durable.to_str().expect("text"), &lines]);
     assert_eq!(loaded.status, 0, "{}", loaded.err);
 }
+
+/// A disk is full, again and again, while entries are loaded. Whatever a command says, what was there before is there
+/// when there is space again, and what it added is a prefix of what it was given.
+fn a_disk_fills_up_and_is_emptied(device: Option<SmallFileSystem>) {
+    let Some(device) = device else { return };
+    let folder = Folder::new();
+    let (path, lines) = (device.path().join("pool"), folder.arg("lines"));
+    let pool = path.to_str().expect("text");
+    let all = lines_of(30_000);
+    let mut held = 0;
+    let mut refused = 0;
+    for round in 1..=6 {
+        let give = lines_of(5000 * round);
+        std::fs::write(&lines, &give).expect("written");
+        if round > 1 {
+            device.fill();
+        }
+        let called = firn(&["load", pool, &lines]);
+        let said = called.err.to_lowercase();
+        assert!(
+            called.status == 0 || (called.status == ERROR && said.contains("no space")),
+            "{round}: {} {}",
+            called.status,
+            called.err
+        );
+        refused += u64::from(called.status != 0);
+        device.empty();
+        let checked = firn(&["check", pool]);
+        assert_eq!(checked.status, 0, "{}{}", checked.out, checked.err);
+        let content = firn(&["scan", pool, ""]).out;
+        assert!(all.starts_with(&content), "a prefix of what was given");
+        assert!(content.len() >= held, "{round}: something is gone");
+        assert!(called.status != 0 || content == give);
+        held = content.len();
+    }
+    assert!(refused > 0 && held > 0, "{refused} refused, {held} bytes");
+}
+
+#[test]
+fn an_ext4_that_fills_up_loses_nothing() {
+    a_disk_fills_up_and_is_emptied(SmallFileSystem::image("mkfs.ext4", 40 << 10));
+}
+
+#[test]
+fn an_xfs_that_fills_up_loses_nothing() {
+    a_disk_fills_up_and_is_emptied(SmallFileSystem::image("mkfs.xfs", 320 << 10));
+}
+
+#[test]
+fn a_btrfs_that_fills_up_loses_nothing() {
+    a_disk_fills_up_and_is_emptied(SmallFileSystem::image("mkfs.btrfs", 128 << 10));
+}

@@ -45,6 +45,12 @@ pub(super) fn commit<M: Medium>(
     }
     check_homes(medium, &state.changes.writes)?;
     let commit = &mut Commit::new(inner, cycle, lane, state);
+    if commit.is_a_record() {
+        in_order!(commit => find_moved, persist_new_objects, remember_replaced);
+        in_order!(commit => note_words, note_bits, note_frames, note_settled, record);
+        in_order!(commit => unlock, count_objects, offer_freed, finish);
+        return Ok(());
+    }
     in_order!(commit => log_words, log_frames, log_bits, find_moved, log_settled);
     commit.take_room()?;
     in_order!(commit => await_slot, persist_new_objects, write_entry);
@@ -112,6 +118,51 @@ impl<'c, M: Medium> Commit<'c, M> {
 
     fn medium(&self) -> &'c M {
         &self.inner.medium
+    }
+
+    // ---- without an entry ----
+
+    /// Whether the transaction can be a record of the medium, without an entry in a lane. It can if it is short enough.
+    ///
+    /// R14: recovery carries out the entries in lanes again, over what the log has brought home. So an older entry
+    /// that names a word of this transaction must be hidden from recovery. It was written before this transaction got its
+    /// locks, so it is seen here.
+    fn is_a_record(&mut self) -> bool {
+        let medium = self.medium();
+        let most = medium.most_recorded_lines();
+        if most == 0 {
+            return false;
+        }
+        let Changes {
+            writes,
+            allocated,
+            freed,
+            ..
+        } = &*self.changes;
+        // A line for each bit, if it comes to the worst. In a cycle one for the settled word of each moved object, too.
+        let stored = writes.len() as usize * if self.cycle.is_some() { 2 } else { 1 };
+        let mut lines = stored + allocated.len() + freed.len();
+        each_frame_piece(medium, &self.fresh, |_, count| {
+            lines += 1 + count as usize / WORDS_PER_LINE;
+        });
+        if lines > most {
+            return false;
+        }
+        if !self.inner.redo.hides_entries(medium) {
+            self.inner.redo.retire(medium, self.ring);
+        }
+        self.inner.redo.hides_entries(medium)
+    }
+
+    /// Stores in place, in the step that gives the record its place.
+    fn record(&mut self) {
+        let mut ring = core::mem::take(self.ring);
+        let (redo, medium) = (&self.inner.redo, self.medium());
+        redo.record(medium, &mut ring, || {
+            self.settle();
+            self.store_in_place();
+        });
+        *self.ring = ring;
     }
 
     // ---- what the entry says ----
@@ -231,8 +282,13 @@ impl<'c, M: Medium> Commit<'c, M> {
         }
     }
 
-    /// Stores in place. N1: roots come last, when everything that they lead to is in place.
     fn apply(&mut self) {
+        self.store_in_place();
+        self.inner.redo.applied(self.medium(), &self.done);
+    }
+
+    /// N1: roots come last, when everything that they lead to is in place.
+    fn store_in_place(&mut self) {
         let (inner, medium) = (self.inner, self.medium());
         let places = self.changes.roots.iter();
         let roots: Vec<Storing> = places
@@ -242,7 +298,6 @@ impl<'c, M: Medium> Commit<'c, M> {
         roots
             .iter()
             .for_each(|root| inner.locks.roots.end(medium, root));
-        inner.redo.applied(medium, &self.done);
     }
 
     /// R3: the locks may go after the last in-place store, before the homes are written back.

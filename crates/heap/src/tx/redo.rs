@@ -30,7 +30,9 @@ const DURABLE_LSN: usize = 8;
 const PUBLISHED_LSN: usize = 16;
 /// Lanes that were ever used since the pool was opened.
 const ACTIVE: usize = 24;
-const SHARED_WORDS: usize = 32;
+/// The highest LSN that an entry in a lane has, where a transaction may also be a record of the medium.
+const NEWEST_ENTRY: usize = 32;
+const SHARED_WORDS: usize = 40;
 
 /// Every `SCAN_EVERY`th entry of a lane recomputes W; the others reuse it, because recomputing loads cache lines of every
 /// other session. A stale W is conservative.
@@ -125,6 +127,11 @@ impl<M: Medium> RedoLog<M> {
     /// The highest W known to be on media: recovery reads no entry with a lower LSN.
     pub(crate) fn shown(&self) -> u64 {
         self.shared.load(PUBLISHED_LSN)
+    }
+
+    /// Whether recovery will read no entry that was written up to now (R14).
+    pub(crate) fn hides_entries(&self, medium: &M) -> bool {
+        self.shown() > self.shared.load(NEWEST_ENTRY) || medium.leaves_out(&steps::ENTRIES_HIDDEN)
     }
 
     /// Raises a word; it never falls.
@@ -343,6 +350,10 @@ impl<M: Medium> RedoLog<M> {
         let lsn = self.shared.fetch_add(NEXT_LSN, 1);
         self.slots.store(index, lsn << 2 | IN_FLIGHT);
         ring.last = lsn;
+        // R14: before the write locks go, so that whoever takes one of them next sees it.
+        if medium.most_recorded_lines() > 0 {
+            self.raise(NEWEST_ENTRY, lsn);
+        }
         // R5: homes that only this commit's own fence covers do not count for its W.
         if medium.leaves_out(&steps::OWN_HOMES_AFTER_FENCE) {
             self.fenced(ring);
@@ -378,6 +389,16 @@ impl<M: Medium> RedoLog<M> {
         self.show(watermark);
         ring.next = (slot + 1) % SLOTS;
         Committed { index, lsn }
+    }
+
+    /// Makes a transaction's stores and its homes, which are noted, one record of the medium: its commit point. All write
+    /// locks are held. `store` stores in place.
+    pub(crate) fn record(&self, medium: &M, ring: &mut Ring, store: impl FnOnce()) {
+        medium.record(|| {
+            store();
+            ring.write_back_pending(medium);
+        });
+        self.fenced(ring);
     }
 
     /// The homes hold the values; the locks may go. Any session that sees the slot applied may help it.

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use firn_heap::{Bytes, CopyIdentity, Error, OpenError, Pool, PoolOptions, Ref, Refs, Stored};
 use firn_mapped::{Mapped, MappedOptions};
-use firn_media::MediumError;
+use firn_media::{Domain, MediumError};
 
 /// A pool in a file of its own, with a root that holds `text`, closed.
 fn written(path: &Path, text: &str) {
-    let file = Mapped::create(path, 0, &MappedOptions::default()).unwrap();
+    let file = Mapped::create(path, 0, &MappedOptions::default().domain(Domain::Process)).unwrap();
     let pool = Pool::create(file, &PoolOptions::new("copied")).unwrap();
     put(&pool, text);
     pool.close().unwrap();
@@ -79,7 +79,12 @@ fn a_copied_file_is_refused_beside_its_original_and_stays_as_it_is() {
 fn a_pool_that_was_just_created_is_known_too() {
     let folder = tempfile::tempdir().unwrap();
     let [original, copy] = ["original", "copy"].map(|name| folder.path().join(name));
-    let file = Mapped::create(&original, 0, &MappedOptions::default()).unwrap();
+    let file = Mapped::create(
+        &original,
+        0,
+        &MappedOptions::default().domain(Domain::Process),
+    )
+    .unwrap();
     let pool = Pool::create(file, &PoolOptions::new("copied")).unwrap();
     std::fs::copy(&original, &copy).unwrap();
     assert!(opened(&copy).is_err());
@@ -171,7 +176,13 @@ fn way_around(pool: &Pool<Mapped>) -> Vec<(u64, u8)> {
 #[test]
 fn a_copy_is_the_same_pool_or_one_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| Mapped::create(folder.path().join(name), 0, &MappedOptions::default());
+    let file = |name: &str| {
+        Mapped::create(
+            folder.path().join(name),
+            0,
+            &MappedOptions::default().domain(Domain::Process),
+        )
+    };
     let options = PoolOptions::new("copied");
     let original = Pool::create(file("original").unwrap(), &options).unwrap();
     referring(&original);

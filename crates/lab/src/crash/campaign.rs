@@ -111,7 +111,7 @@ impl Campaign {
         check_depth(self.depth)?;
         for setting in &self.settings {
             check_threads(setting.threads)?;
-            if setting.domain == Domain::Logged
+            if setting.survival.domain == Domain::Logged
                 && (setting.scheme.relocates() || setting.scheme.checks_lookup())
             {
                 return Err(CrashError::Unknown {

@@ -58,8 +58,9 @@ impl Fixture {
             capacity: MIN_POOL_BYTES.next_power_of_two(),
             relocate: scheme.relocates().then_some(RelocateUnit::Functional),
             lookup: scheme.checks_lookup().then(LookupSizes::default),
-            level: setting.level,
-            ..CrashOptions::with_domain(setting.domain)
+            level: setting.survival.level,
+            recorded_lines: setting.survival.recorded_lines,
+            ..CrashOptions::with_domain(setting.survival.domain)
         };
         let options = pool_options(setting.pool, setting.threads);
         let crash = Crash::new(MIN_POOL_BYTES, medium.clone());

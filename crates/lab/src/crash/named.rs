@@ -6,7 +6,7 @@ use firn_heap::steps;
 use firn_media::{Domain, Level, Step};
 
 use super::error::CrashError;
-use super::setting::Survival;
+use super::setting::{RECORDED_LINES, Survival};
 
 /// The schemes that keep committed data on existing hardware. Recovery with hardware that remembers looks at each line
 /// of each copy, and has fifty times the images; the caller has to ask for it.
@@ -29,35 +29,49 @@ pub fn scheme(name: &str) -> Result<&'static Scheme, CrashError> {
 }
 
 /// What survives a crash, by its names.
-const SURVIVALS: [(&str, Domain, Level); 5] = [
-    ("adr", Domain::Adr, Level::Sync),
-    ("eadr", Domain::Eadr, Level::Sync),
-    ("process", Domain::Process, Level::Sync),
-    ("logged", Domain::Logged, Level::Sync),
-    ("logged-written", Domain::Logged, Level::Written),
+const SURVIVALS: [(&str, Domain, Level, usize); 6] = [
+    ("adr", Domain::Adr, Level::Sync, RECORDED_LINES),
+    ("eadr", Domain::Eadr, Level::Sync, RECORDED_LINES),
+    ("process", Domain::Process, Level::Sync, RECORDED_LINES),
+    ("logged", Domain::Logged, Level::Sync, RECORDED_LINES),
+    (
+        "logged-written",
+        Domain::Logged,
+        Level::Written,
+        RECORDED_LINES,
+    ),
+    ("logged-mixed", Domain::Logged, Level::Sync, FEW_LINES),
 ];
+
+/// Where transactions are sometimes records, and sometimes have an entry in a lane.
+const FEW_LINES: usize = 8;
 
 /// The name of a domain and a level. The crash medium waits for a log at one level only, so the others have one name.
 pub(super) fn survival_name(survival: Survival) -> &'static str {
-    let Survival { domain, level } = survival;
+    let Survival { domain, level, .. } = survival;
     let waits = |level| domain != Domain::Logged || level == Level::Sync;
-    let mut known = SURVIVALS.iter();
-    let found = known.find(|known| known.1 == domain && waits(known.2) == waits(level));
+    let found = SURVIVALS.iter().find(|&&(_, known, at, lines)| {
+        known == domain && waits(at) == waits(level) && lines == survival.recorded_lines
+    });
     found.map_or(domain.name(), |known| known.0)
 }
 
-/// What survives a crash, by its name: `adr`, `eadr`, `process`; `logged` where transactions wait for the log, and
-/// `logged-written` where they do not.
+/// What survives a crash, by its name: `adr`, `eadr`, `process`; `logged` where transactions wait for the log,
+/// `logged-written` where they do not, and `logged-mixed` where only short ones are records of the log.
 ///
 /// Errors: there is none.
 pub fn domain(name: &str) -> Result<Survival, CrashError> {
     let found = SURVIVALS.iter().find(|known| known.0 == name);
-    let (_, domain, level) = *found.ok_or_else(|| CrashError::Unknown {
+    let (_, domain, level, recorded_lines) = *found.ok_or_else(|| CrashError::Unknown {
         what: "domain",
         name: name.to_owned(),
         known: SURVIVALS.map(|known| known.0).join(", "),
     })?;
-    Ok(Survival { domain, level })
+    Ok(Survival {
+        domain,
+        level,
+        recorded_lines,
+    })
 }
 
 /// How images are tried, by its name: `lazy`, `each-word` or `eager`.

@@ -16,7 +16,7 @@ use super::op::{MOST_IN_A_NOTE, Op};
 use super::report::{Finding, Program};
 use super::runs::Runs;
 use super::sequences::{FEW_KEYS, Sequences};
-use super::setting::{self, Setting, Survival, pool_name};
+use super::setting::{self, Setting, pool_name};
 use super::ticker::Ticker;
 
 /// The format of the files.
@@ -117,12 +117,10 @@ pub fn replay(path: &Path, finding: &Finding) -> Result<Result<(), String>, Cras
 
 /// The result of a finding's program and crash now; the inner error says that they lead nowhere.
 fn judge(finding: &Finding) -> Result<Result<Result<(), String>, String>, CrashError> {
-    let Survival { domain, level } = named::domain(&finding.domain)?;
     let setting = Setting {
         structure: Structure::named(&finding.structure)?,
         scheme: named::scheme(&finding.scheme)?,
-        domain,
-        level,
+        survival: named::domain(&finding.domain)?,
         pool: setting::pool(&finding.pool)?,
         threads: finding.threads,
     };

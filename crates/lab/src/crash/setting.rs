@@ -11,6 +11,9 @@ use firn_workloads::under_test::Structure;
 use super::error::CrashError;
 use super::named;
 
+/// Lines of a transaction that is a record, as the medium of files with a log has it.
+pub(super) const RECORDED_LINES: usize = 1792;
+
 /// What survives a crash: a domain, and how far transactions wait on a medium with a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Survival {
@@ -18,13 +21,18 @@ pub struct Survival {
     pub domain: Domain,
     /// The level.
     pub level: Level,
+    /// Lines of a transaction that is a record of the log at most; a longer one has an entry in a lane.
+    pub recorded_lines: usize,
 }
 
 impl From<Domain> for Survival {
     /// Transactions wait until they are durable.
     fn from(domain: Domain) -> Self {
-        let level = Level::Sync;
-        Self { domain, level }
+        Self {
+            domain,
+            level: Level::Sync,
+            recorded_lines: RECORDED_LINES,
+        }
     }
 }
 
@@ -36,9 +44,7 @@ pub struct Setting {
     /// How the collector moves objects.
     pub scheme: &'static Scheme,
     /// What survives a crash.
-    pub domain: Domain,
-    /// How far transactions wait, on a medium with a log.
-    pub level: Level,
+    pub survival: Survival,
     /// What decides which objects live.
     pub pool: PoolKind,
     /// Threads of the program; the collector works beside them.
@@ -55,16 +61,12 @@ impl Setting {
         let mut all = Vec::new();
         for &structure in structures {
             for &scheme in schemes {
-                all.extend(domains.iter().map(|&survival| {
-                    let Survival { domain, level } = survival.into();
-                    Self {
-                        structure,
-                        scheme,
-                        domain,
-                        level,
-                        pool: PoolKind::Traced,
-                        threads: 1,
-                    }
+                all.extend(domains.iter().map(|&survival| Self {
+                    structure,
+                    scheme,
+                    survival: survival.into(),
+                    pool: PoolKind::Traced,
+                    threads: 1,
                 }));
             }
         }
@@ -73,8 +75,7 @@ impl Setting {
 
     /// The name of domain and level.
     pub(super) fn survival_name(&self) -> &'static str {
-        let (domain, level) = (self.domain, self.level);
-        named::survival_name(Survival { domain, level })
+        named::survival_name(self.survival)
     }
 }
 
@@ -108,12 +109,10 @@ impl FromStr for Setting {
             .collect::<Vec<_>>()
             .try_into()
             .map_err(|_| unknown())?;
-        let Survival { domain, level } = named::domain(domain)?;
         Ok(Self {
             structure: Structure::named(structure)?,
             scheme: named::scheme(scheme)?,
-            domain,
-            level,
+            survival: named::domain(domain)?,
             pool: pool(kind)?,
             threads: threads.parse().map_err(|_| unknown())?,
         })
@@ -165,8 +164,7 @@ fn ffccd_7_1() -> Result<Vec<Setting>, CrashError> {
             all.push(Setting {
                 structure: Structure::named(name)?,
                 scheme,
-                domain: Domain::Adr,
-                level: Level::Sync,
+                survival: Domain::Adr.into(),
                 pool: PoolKind::Traced,
                 threads,
             });

@@ -8,7 +8,7 @@ use firn_format::reference::RefWord;
 use firn_format::sealed::Seal;
 use firn_heap::collector::scheme::PIGGYBACK;
 use firn_heap::{Error, Pool, PoolKind};
-use firn_media::{Domain, Level, Memory, Space};
+use firn_media::{Domain, Memory, Space};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 use firn_workloads::under_test::{Content, Key};
 use serde::{Deserialize, Serialize};
@@ -153,8 +153,7 @@ impl Sample {
         let setting = Setting {
             structure,
             scheme: &PIGGYBACK,
-            domain: Domain::Adr,
-            level: Level::Sync,
+            survival: Domain::Adr.into(),
             pool: condition.kind(),
             threads: 2,
         };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use firn_heap::collector::scheme::FFCCD;
-use firn_heap::steps::ENTRY_FENCE;
+use firn_heap::steps::{ENTRIES_HIDDEN, ENTRY_FENCE, HOMES_WRITE_BACK};
 use firn_lab::crash::{
     Campaign, CrashReport, Mode, Setting, Structure, domain, replay, stock_schemes,
 };
@@ -50,6 +50,18 @@ fn a_letter_that_does_not_wait_and_two_crashes_in_recovery() {
     crash(&["logged-written"], 1, 2);
 }
 
+/// Some transactions are records, others have entries in lanes.
+#[test]
+fn two_letters_of_both_ways_and_two_crashes_in_recovery() {
+    crash(&["logged-mixed"], 2, 2);
+}
+
+#[test]
+#[ignore = "takes minutes; cargo xtask test --long"]
+fn three_letters_of_both_ways_and_two_crashes_in_recovery() {
+    crash(&["logged-mixed"], 3, 2);
+}
+
 #[test]
 #[ignore = "takes minutes; cargo xtask test --long"]
 fn three_letters_and_two_crashes_in_recovery() {
@@ -64,7 +76,7 @@ fn letters_that_do_not_wait_and_two_crashes_in_recovery() {
 
 /// Random runs of two threads beside the collector.
 fn two_threads(injections: u64) {
-    let mut settings = settings(&["logged", "logged-written"]);
+    let mut settings = settings(&["logged", "logged-written", "logged-mixed"]);
     for setting in &mut settings {
         setting.threads = 2;
     }
@@ -90,14 +102,19 @@ fn two_threads_beside_the_collector_for_long() {
     two_threads(4000);
 }
 
-/// Without the fence at its end a transaction has no place in the log that it could wait for.
+/// A transaction that writes nothing back has no place in the log that it could wait for; one with an entry has none
+/// without the fence at its end.
 #[test]
-fn a_fence_that_is_left_out_is_missed() {
-    for domain in ["logged", "logged-written"] {
+fn what_gives_a_transaction_its_place_is_missed() {
+    for (domain, step) in [
+        ("logged", &HOMES_WRITE_BACK),
+        ("logged-written", &HOMES_WRITE_BACK),
+        ("logged-mixed", &ENTRY_FENCE),
+    ] {
         let report = run(&Campaign {
             settings: settings(&[domain])[..1].to_vec(),
             mode: Mode::Exhaustive(2),
-            plant: Some(&ENTRY_FENCE),
+            plant: Some(step),
             ..Campaign::default()
         });
         assert_eq!(report.findings.len(), 1, "{domain}");
@@ -106,6 +123,18 @@ fn a_fence_that_is_left_out_is_missed() {
         let again = replay(Path::new("finding"), finding).unwrap();
         assert_eq!(again.as_ref(), Err(&finding.message));
     }
+}
+
+/// R14: recovery carries out an entry again, over what a later record has stored.
+#[test]
+fn an_entry_that_is_not_hidden_from_recovery_is_missed() {
+    let report = run(&Campaign {
+        settings: settings(&["logged-mixed"]),
+        mode: Mode::Exhaustive(2),
+        plant: Some(&ENTRIES_HIDDEN),
+        ..Campaign::default()
+    });
+    assert!(!report.ok && !report.findings.is_empty());
 }
 
 #[test]

@@ -289,8 +289,8 @@ fn what_cannot_be_backed_up_is_refused_and_leaves_nothing() {
         "{refused}"
     );
     assert_eq!(names(), [path("pool")]);
-    let ordinary =
-        Mapped::create(path("ordinary"), CHUNK_BYTES, &MappedOptions::default()).unwrap();
+    let unlogged = MappedOptions::default().domain(Domain::Process);
+    let ordinary = Mapped::create(path("ordinary"), CHUNK_BYTES, &unlogged).unwrap();
     let mut process = superblock();
     process.domain = StoredDomain::Process;
     ordinary.store_bytes(SUPERBLOCKS[0], &process.encode());

@@ -118,13 +118,28 @@ impl Group {
     /// Lines behind the medium's end are left out: it was cut after they were written back. Their record would have its
     /// place behind that of the cut, and would lengthen the file again.
     pub(super) fn append_lines(&self, lines: &[u64], on: &impl Pages) {
+        self.append_lines_to(&mut self.lock(), lines, on);
+    }
+
+    /// Runs `store`, and appends the lines that `take` passes on as a record, before any other gets its place.
+    pub(super) fn record<P: Pages>(
+        &self,
+        on: &P,
+        store: impl FnOnce(),
+        take: impl FnOnce(&mut dyn FnMut(&[u64])),
+    ) {
         let mut state = self.lock();
+        store();
+        take(&mut |lines| self.append_lines_to(&mut state, lines, on));
+    }
+
+    fn append_lines_to(&self, state: &mut State, lines: &[u64], on: &impl Pages) {
         let end = lines.partition_point(|line| line * LINE_BYTES < on.bytes());
         let lines = &lines[..end];
         let newest = append_lines(&mut state.log, lines.iter().map(|&number| line(on, number)));
         state.copies.note(lines, newest);
-        self.tell_copies(&state);
-        self.tell_appended(&state, newest);
+        self.tell_copies(state);
+        self.tell_appended(state, newest);
     }
 
     /// Says how many copies there are.

@@ -67,6 +67,14 @@ pub(super) fn note(log: u64, lines: Range<u64>) -> bool {
     noted.is_ok()
 }
 
+/// How many lines are noted, some perhaps more than once; `None` if the thread cannot note any.
+#[inline]
+pub(super) fn count(log: u64) -> Option<usize> {
+    NOTED
+        .try_with(|noted| noted.borrow_mut().of(log).len())
+        .ok()
+}
+
 /// Hands the noted lines over, each once and ascending, and forgets them; `None` if there are none.
 #[inline]
 pub(super) fn take<R>(log: u64, with: impl FnOnce(&[u64]) -> R) -> Option<R> {

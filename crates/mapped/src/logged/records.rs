@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use firn_format::log::{Record, RecordWriter};
 use firn_format::statistics::ALL_BLOCKS;
-use firn_log::Reach;
+use firn_log::{LONGEST_RECORD, Reach};
 use firn_media::{Level, MediumError, Ticket};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use super::group::{Failed, Group};
 use super::pages::Pages;
 use super::{Logged, noted};
+
+/// Lines of a transaction that is a record, and lines that its thread may have written back before: together one record.
+const MOST_LINES: usize = 1792;
+const _: () = assert!(2 * MOST_LINES * (LINE_BYTES + WORD_BYTES) as usize <= LONGEST_RECORD);
 
 impl Logged {
     /// Notes what a thread writes back: one byte at least.
@@ -34,6 +38,25 @@ impl Logged {
             return;
         };
         noted::take(self.number, |lines| group.append_lines(lines, on));
+    }
+
+    /// Lines that a record of [`Logged::record`] takes; none if this thread cannot note them any more, or there is no log
+    /// yet.
+    #[inline]
+    pub(crate) fn most_recorded_lines(&self) -> usize {
+        let notes = self.group().is_some() && noted::count(self.number).is_some();
+        if notes { MOST_LINES } else { 0 }
+    }
+
+    /// Appends the lines that `store` stores and writes back as one record, with those that this thread wrote back before.
+    pub(crate) fn record(&self, on: &impl Pages, store: impl FnOnce()) {
+        if noted::count(self.number).is_some_and(|count| count > MOST_LINES) {
+            self.fence(on);
+        }
+        let group = self.group().expect("a log, as there are records");
+        group.record(on, store, |append| {
+            noted::take(self.number, append);
+        });
     }
 
     /// Appends lines before their fence, which persistent memory may do, too: for a thread that cannot note them any more.

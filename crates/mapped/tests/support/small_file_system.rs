@@ -73,6 +73,14 @@ impl SmallFileSystem {
         }
     }
 
+    /// Gives back what [`SmallFileSystem::fill`] took.
+    pub fn empty(&self) {
+        for number in 0..3 {
+            // Fewer files if the device was full at once.
+            let _ = std::fs::remove_file(self.path().join(format!("ballast-{number}")));
+        }
+    }
+
     pub fn path(&self) -> &Path {
         self.mount.path()
     }

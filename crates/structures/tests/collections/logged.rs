@@ -11,6 +11,7 @@ use firn_heap::{CopyIdentity, Error, FrameContent, Occupancy, Pool, PoolOptions,
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Domain, Level, Medium, Memory, Space};
 use firn_structures::Map;
+use firn_units::{CHUNK_BYTES, VirtAddr};
 
 use crate::support::Random;
 
@@ -317,4 +318,24 @@ fn a_session_that_goes_with_its_thread_leaves_everything_behind() {
     thread.join().unwrap();
     drop(pool);
     assert_eq!(entries(&open(&path)), 1);
+}
+
+/// A thread writes a line back, the pool is cut before it, and then the thread's fence comes.
+#[test]
+fn a_line_behind_a_cut_does_not_lengthen_the_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let pool = create(&path);
+    let medium = pool.medium();
+    let len = medium.len();
+    medium.reserve(VirtAddr(len), CHUNK_BYTES).unwrap();
+    let at = VirtAddr(len + CHUNK_BYTES / 2);
+    medium.store_u64(at, 7);
+    medium.write_back(at, 8);
+    medium.truncate(len).unwrap();
+    medium.fence();
+    medium.sync().unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), len);
+    pool.close().unwrap();
+    assert_eq!(entries(&open(&path)), 0);
 }

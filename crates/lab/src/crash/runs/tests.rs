@@ -4,7 +4,7 @@ use firn_crash::Event;
 use firn_format::geometry::{FIRST_DATA_CHUNK, Frame};
 use firn_heap::collector::scheme::{FFCCD, PIGGYBACK, SFCCD};
 use firn_heap::{FrameContent, Occupancy, PoolKind, Statistics};
-use firn_media::{Domain, Hardware, Level, Memory, Relocate};
+use firn_media::{Domain, Hardware, Memory, Relocate};
 use firn_units::{FRAME_BYTES, VirtAddr, WORD_BYTES};
 use firn_workloads::under_test::Structure;
 
@@ -14,8 +14,7 @@ fn setting(structure: &str, threads: usize) -> Setting {
     Setting {
         structure: Structure::named(structure).unwrap(),
         scheme: &PIGGYBACK,
-        domain: Domain::Adr,
-        level: Level::Sync,
+        survival: Domain::Adr.into(),
         pool: PoolKind::Traced,
         threads,
     }
