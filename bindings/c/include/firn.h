@@ -426,6 +426,12 @@ firn_status firn_tx_commit_deferred(firn_session *session, firn_ticket *ticket);
  * Fails: FIRN_IO; then nothing more becomes durable until the pool is opened again. */
 firn_status firn_wait_durable(firn_pool *pool, firn_ticket ticket);
 
+/* Calls `call` with `with` when everything up to a ticket is durable, or with FIRN_IO if it never will be; at once if that
+ * is known. Calls come in the order of their tickets, in a thread of the pool, and all before firn_close returns. They may
+ * use the pool, but not close it. */
+firn_status firn_when_durable(firn_pool *pool, firn_ticket ticket, void (*call)(void *with, firn_status status),
+			      void *with);
+
 /* The newest ticket: that of all commits so far. A program that acts on what it has read, outside the pool, waits for
  * it first: what a transaction has just committed can be read before it is durable. 0 if the pool is null. */
 firn_ticket firn_newest_ticket(firn_pool *pool);

@@ -43,6 +43,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -303,6 +304,23 @@ public:
 	void wait_durable(firn_ticket ticket)
 	{
 		detail::check(firn_wait_durable(pool_, ticket));
+	}
+
+	/* Calls when everything up to a ticket is durable, with FIRN_OK, or FIRN_IO if it never will be (firn_when_durable). */
+	void when_durable(firn_ticket ticket, std::function<void(firn_status)> call)
+	{
+		auto *with = new std::function<void(firn_status)>(std::move(call));
+		firn_status asked = firn_when_durable(
+			pool_, ticket,
+			[](void *given, firn_status status) {
+				std::unique_ptr<std::function<void(firn_status)>> call(
+					static_cast<std::function<void(firn_status)> *>(given));
+				(*call)(status);
+			},
+			with);
+		if (asked != FIRN_OK)
+			delete with;
+		detail::check(asked);
 	}
 
 	/* The ticket of all commits so far (firn_newest_ticket). */

@@ -10,7 +10,7 @@ use std::time::Duration;
 use firn_heap::collector::BackgroundCollector;
 use firn_heap::{CopyError, Error, PoolKind, PoolOptions};
 use firn_mapped::{FileSystems, Mapped, MappedOptions};
-use firn_media::{Domain, Level, Memory, Ticket};
+use firn_media::{Domain, Level, MediumError, Memory, Ticket};
 
 use crate::collection::{Collects, Wholly};
 use crate::describe::{Type, descriptor};
@@ -222,6 +222,40 @@ pub extern "C" fn firn_wait_durable(pool: Handed<Pool>, ticket: u64) -> Status {
     status_of(|| {
         let medium = pool.open()?.heap.medium();
         Ok(medium.wait_durable(Ticket(ticket)).map_err(Error::from)?)
+    })
+}
+
+/// What a C program gets back with a call; it answers for what that leads to, in whatever thread.
+struct With(*mut c_void);
+
+// SAFETY: the pointer is not used here. `firn_when_durable` says that the call comes in another thread.
+unsafe impl Send for With {}
+
+impl With {
+    fn given(self) -> *mut c_void {
+        self.0
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_when_durable(
+    pool: Handed<Pool>,
+    ticket: u64,
+    call: Option<extern "C" fn(*mut c_void, Status)>,
+    with: *mut c_void,
+) -> Status {
+    status_of(|| {
+        let medium = pool.open()?.heap.medium();
+        let call = call.ok_or_else(|| Failure::invalid("there is nothing to call: it is null"))?;
+        let with = With(with);
+        let known = Box::new(move |durable: Result<(), MediumError>| {
+            call(
+                with.given(),
+                status_of(|| Ok(durable.map_err(Error::from)?)),
+            );
+        });
+        medium.when_durable(Ticket(ticket), known);
+        Ok(())
     })
 }
 

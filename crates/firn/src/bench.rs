@@ -25,6 +25,7 @@ simulated machine itself is measured: memory operations a second on one core of 
   durable_insert   one a transaction beside a bare write, and 100 a transaction
   durable_threads  8 threads on one map
   durable_levels   the level written beside a pool of domain process
+  durable_collect  what a collection costs a pool with a log
   durable_reads    gets and scans beside a pool of domain process
   durable_open     a closed pool, and one killed with a full log
   durable_volume   bytes that the block device writes (root: on a loop device)

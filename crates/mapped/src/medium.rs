@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use firn_log::Reach;
-use firn_media::{Domain, Level, MediumError, Memory, Space, Ticket};
+use firn_media::{Domain, Level, MediumError, Memory, Space, Ticket, WhenDurable};
 use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE, round_up};
 
 use crate::copy::{copy_in, copy_out, copy_words, store_part};
@@ -305,6 +305,13 @@ impl Memory for Mapped {
     fn wait_durable(&self, ticket: Ticket) -> Result<(), MediumError> {
         let logged = self.logged.as_ref();
         logged.map_or(Ok(()), |logged| logged.wait(self, ticket, Reach::Disk))
+    }
+
+    fn when_durable(&self, ticket: Ticket, call: WhenDurable) {
+        match &self.logged {
+            Some(logged) => logged.when_durable(self, ticket, call),
+            None => call(Ok(())),
+        }
     }
 
     #[inline]

@@ -50,7 +50,7 @@ pub use hardware::{CheckLookup, Hardware, Lookup, Move, Offers, Relocate};
 pub use level::Level;
 pub use lock::{Lock, LockGuard, RwLockTable};
 pub use medium::{Medium, MediumExt};
-pub use memory::{Memory, Ticket};
+pub use memory::{Memory, Ticket, WhenDurable};
 pub use place::Place;
 pub use probe::Probe;
 pub use runtime::Runtime;

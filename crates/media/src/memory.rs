@@ -8,6 +8,9 @@ use crate::{Domain, Level, MediumError, Place};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
 pub struct Ticket(pub u64);
 
+/// What is called when a ticket is durable ([`Memory::when_durable`]).
+pub type WhenDurable = Box<dyn FnOnce(Result<(), MediumError>) + Send>;
+
 /// The first part of a medium: the words that survive.
 ///
 /// # What it promises
@@ -178,6 +181,13 @@ pub trait Memory {
     fn wait_durable(&self, ticket: Ticket) -> Result<(), MediumError> {
         debug_assert!(self.durable() >= ticket, "{ticket:?} is not durable yet");
         Ok(())
+    }
+
+    /// Calls when `ticket` is durable, or with the error if it will never be; at once if that is known. Sees to it that it
+    /// becomes durable soon. Calls come one after the other, in the order of their tickets, in a thread of the medium;
+    /// they may use the pool. All have come before the medium is gone.
+    fn when_durable(&self, ticket: Ticket, call: WhenDurable) {
+        call(self.wait_durable(ticket));
     }
 
     /// Waits until the medium has room for what a transaction stores. Media that gather commits hold these in memory

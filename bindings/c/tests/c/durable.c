@@ -77,6 +77,29 @@ static void killed(const char *path, uint64_t durable, uint64_t lost)
 	expect(waitpid(child, &status, 0) == child && WIFSIGNALED(status), "the child was killed");
 }
 
+static firn_ticket called[2];
+static int calls;
+
+static void durable_now(void *ticket, firn_status status)
+{
+	expect(status == FIRN_OK && calls < 2, "each ticket becomes durable once");
+	called[calls++] = *(firn_ticket *)ticket;
+}
+
+/* Nobody waits, and both calls have come when the pool is closed. */
+static void calls_back(const char *path)
+{
+	firn_pool *pool = opened(path, FIRN_LOGGED, FIRN_GROUP);
+	firn_ticket tickets[2];
+	for (int i = 0; i < 2; i++) {
+		tickets[i] = set(pool, 300 + i);
+		check(firn_when_durable(pool, tickets[i], durable_now, &tickets[i]));
+	}
+	expect(firn_when_durable(pool, tickets[0], NULL, NULL) == FIRN_INVALID, "nothing is no call");
+	check(firn_close(pool));
+	expect(calls == 2 && called[0] == tickets[0] && called[1] == tickets[1], "calls come in order");
+}
+
 int main(int count, char **words)
 {
 	if (count != 2)
@@ -111,6 +134,7 @@ int main(int count, char **words)
 	pool = opened(words[1], FIRN_AS_IT_IS, FIRN_SYNC);
 	expect(value(pool) == 300, "a closed pool changes its domain");
 	check(firn_close(pool));
+	calls_back(words[1]);
 	expect(firn_newest_ticket(NULL) == 0 && firn_durable_ticket(NULL) == 0, "no pool has no ticket");
 	expect(firn_wait_durable(NULL, 0) == FIRN_INVALID, "no pool has nothing to wait for");
 	puts("done");

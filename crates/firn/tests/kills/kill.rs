@@ -51,7 +51,7 @@ fn run_kills(plan: Plan, power: Option<Syncs>) -> KillReport {
         pool: folder.path("pool"),
         entries_file: folder.path("entries"),
         kills,
-        time: Duration::from_millis(60 * kills),
+        time: Duration::from_millis(kills * if power.is_some() { 100 } else { 60 }),
         collecting: plan.collecting,
         domain: power.map_or(Domain::Process, |_| Domain::Logged),
         power: power.map(|syncs| Power {
@@ -77,9 +77,14 @@ fn kill_compactions(
         seed,
         collecting,
     };
+    // On a disk that takes its time a child has less of it for compactions.
+    let few = if power.is_some() { 4 } else { 2 };
     let report = kill(plan, power);
     let hit = report.killed_while_collecting;
-    assert!(hit * 2 >= kills, "{hit} of {kills} kills hit a compaction");
+    assert!(
+        hit * few >= kills,
+        "{hit} of {kills} kills hit a compaction"
+    );
     assert!(report.acknowledged.deletes > entries as u64 / 4);
     report
 }
@@ -281,7 +286,7 @@ fn a_copy_that_was_killed_at_any_call_is_made_by_the_next() {
             "the copy holds what the pool holds"
         );
         // A log that outlived the closing of its pool goes with the next opening for changes.
-        assert_succeeds(folder, &["convert", "new"], kill_at);
+        assert_succeeds(folder, &["delete", "new", "--fraction", "0"], kill_at);
         assert_names(folder, &["new", "pool"], kill_at);
     });
     assert!(kills > 30, "{kills} kills");

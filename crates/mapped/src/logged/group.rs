@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 use firn_format::log::BLOCK_BYTES;
 use firn_format::statistics::LogFigure;
 use firn_log::{Log, Next, Reach, append_lines};
+use firn_media::WhenDurable;
 use firn_units::LINE_BYTES;
 use rustix::thread::futex::{self, Flags};
 
+use super::callbacks::{self, Callbacks};
 use super::copies::Copies;
 use super::disk::is_full;
 use super::figures::Figures;
@@ -68,6 +70,7 @@ pub(super) struct State {
     pub(super) starved: bool,
     /// When the newest record is to be durable at the latest, though nobody waits for it.
     due: Option<Instant>,
+    callbacks: Callbacks,
 }
 
 /// A write or a sync failed.
@@ -91,6 +94,7 @@ impl Group {
                 closing: false,
                 starved: false,
                 due: None,
+                callbacks: Callbacks::default(),
             }),
             changes: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
@@ -279,6 +283,9 @@ impl Group {
         if state.log.is_half_full() {
             self.checkpoint_due.notify_all();
         }
+        if !state.callbacks.is_empty() {
+            self.write_due.notify_all();
+        }
         self.announce();
     }
 
@@ -330,10 +337,49 @@ impl Group {
         Ok(())
     }
 
-    /// Writes what is due and nobody waits for, until the medium goes.
-    pub(super) fn write_in_time(&self) {
+    /// Notes who is to be called when a record is durable, and sees to it that it will be. Returns the call if it is, or if
+    /// nothing becomes durable any more.
+    pub(super) fn call_when_durable(&self, record: u64, call: WhenDurable) -> Option<WhenDurable> {
         let mut state = self.lock();
-        while !state.closing && state.failed.is_none() {
+        if state.log.durable() >= record || state.failed.is_some() {
+            return Some(call);
+        }
+        state.callbacks.add(record, call);
+        state.due = Some(Instant::now());
+        self.write_due.notify_all();
+        None
+    }
+
+    /// Calls who waits for what is durable by now; everybody, where nothing becomes durable any more.
+    fn call_back<'g>(
+        &'g self,
+        mut state: MutexGuard<'g, State>,
+        name: &str,
+    ) -> MutexGuard<'g, State> {
+        let failed = state.failed.clone();
+        let durable = failed.as_ref().map_or(state.log.durable(), |_| u64::MAX);
+        let due = state.callbacks.take(durable);
+        if due.is_empty() {
+            return state;
+        }
+        drop(state);
+        for call in due {
+            let result = failed
+                .as_ref()
+                .map_or(Ok(()), |failed| Err(failed.named(name)));
+            callbacks::call(call, result);
+        }
+        self.lock()
+    }
+
+    /// Writes what is due and nobody waits for, and calls who wants to know, until the medium `name` goes.
+    pub(super) fn write_in_time(&self, name: &str) {
+        let mut state = self.lock();
+        loop {
+            state = self.call_back(state, name);
+            if state.closing || state.failed.is_some() {
+                break;
+            }
             let now = Instant::now();
             state = match state.due {
                 None => {
@@ -354,6 +400,8 @@ impl Group {
                 }
             };
         }
+        // All is durable that ever will be.
+        drop(self.call_back(state, name));
     }
 
     /// Waits until a checkpoint is due, or the medium is about to go.

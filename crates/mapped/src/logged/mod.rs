@@ -20,6 +20,7 @@
 //! noted       lines that a thread has written back
 //! disk        what is asked of the disk
 //! group       the log in memory, and who writes it
+//! callbacks   who is called when a record is durable
 //! figures     what other processes see of that
 //! log_file    the log's file
 //! home        the pool's file
@@ -32,6 +33,7 @@
 //! space       the medium's space
 //! ```
 
+mod callbacks;
 mod checkpointer;
 mod copies;
 mod disk;
@@ -166,10 +168,10 @@ impl Logged {
             checkpointer: Arc::clone(&checkpointer),
             threads: Mutex::default(),
         };
-        let group = Arc::clone(&checkpointer.group);
+        let (group, name) = (Arc::clone(&checkpointer.group), on.name());
         let jobs: [(&str, Box<dyn FnOnce() + Send>); 2] = [
             ("firn home", Box::new(move || checkpointer.run())),
-            ("firn log", Box::new(move || group.write_in_time())),
+            ("firn log", Box::new(move || group.write_in_time(&name))),
         ];
         for (name, job) in jobs {
             let builder = std::thread::Builder::new().name(name.to_owned());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use firn_format::log::{Record, RecordWriter};
 use firn_format::statistics::ALL_BLOCKS;
 use firn_log::{LONGEST_RECORD, Reach};
-use firn_media::{Level, MediumError, Ticket};
+use firn_media::{Level, MediumError, Ticket, WhenDurable};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use super::group::{Failed, Group};
@@ -98,6 +98,19 @@ impl Logged {
         waited.map_err(|failed| failed.of(on))
     }
 
+    /// Calls when a record is durable, or will never be.
+    pub(crate) fn when_durable(&self, on: &impl Pages, ticket: Ticket, call: WhenDurable) {
+        let call = match self.group() {
+            Some(group) => group.call_when_durable(ticket.0, call),
+            None => Some(call),
+        };
+        // It is known already.
+        if let Some(call) = call {
+            let failure = self.failure(on).filter(|_| self.durable() < ticket);
+            call(failure.map_or(Ok(()), Err));
+        }
+    }
+
     pub(crate) fn wait_at(
         &self,
         on: &impl Pages,
@@ -140,8 +153,12 @@ impl Logged {
 
 impl Failed {
     pub(super) fn of(&self, on: &impl Pages) -> MediumError {
+        self.named(&on.name())
+    }
+
+    pub(super) fn named(&self, medium: &str) -> MediumError {
         MediumError::Failed {
-            medium: on.name(),
+            medium: medium.to_owned(),
             doing: self.doing,
             source: Arc::clone(&self.source),
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use firn_heap::collector::CollectOptions;
 use firn_heap::{Error, Pool, PoolOptions};
 use firn_mapped::{Backup, Disk, Durability, Mapped, MappedOptions, Part, SystemDisk};
-use firn_media::{Domain, Level, Memory, Space};
+use firn_media::{Domain, Level, MediumError, Memory, Space};
 use firn_structures::Map;
 
 use crate::logged::{create, entries, insert, key, value};
@@ -327,6 +327,58 @@ fn after_a_failure_everything_fails_until_the_pool_is_opened_again() {
         again.abandon();
     }
     assert!(acknowledged > 40);
+}
+
+/// Commits without waiting, and has its number noted when that is durable, or minus its number when it never will be.
+fn insert_and_note(pool: &Pool<Mapped>, number: i64, noted: &Arc<Mutex<Vec<i64>>>) {
+    let mut session = pool.session().unwrap();
+    let inserted = session.transaction_deferred(|tx| {
+        let mut map = Map::open(tx, "map")?;
+        map.insert(&key(number as u64), &value(number as u64))
+            .map(|_| ())
+    });
+    let ((), ticket) = inserted.unwrap_or_else(|e: Error| panic!("{e}"));
+    let noted = Arc::clone(noted);
+    let call = move |durable: Result<(), MediumError>| {
+        noted
+            .lock()
+            .unwrap()
+            .push(durable.map_or(-number, |()| number));
+        assert!(number != 5, "a panic of a call is its own affair");
+    };
+    pool.medium().when_durable(ticket, Box::new(call));
+}
+
+#[test]
+fn calls_come_in_order_when_their_ticket_is_durable_or_never_will_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    drop(create(&path));
+    let disk = Arc::new(Doubtful::default());
+    let pool = opened(&path, &disk);
+    let noted: Arc<Mutex<Vec<i64>>> = Arc::default();
+    let all = |count: usize| {
+        while noted.lock().unwrap().len() < count {
+            std::thread::yield_now();
+        }
+    };
+    insert_and_note(&pool, 0, &noted);
+    all(1);
+    disk.close();
+    (1..10).for_each(|number| insert_and_note(&pool, number, &noted));
+    assert_eq!(*noted.lock().unwrap(), [0], "nothing is durable meanwhile");
+    disk.open();
+    all(10);
+    assert_eq!(*noted.lock().unwrap(), (0..10).collect::<Vec<_>>());
+    disk.succeed.store(0, Ordering::SeqCst);
+    insert_and_note(&pool, 10, &noted);
+    all(11);
+    assert_eq!(noted.lock().unwrap()[10], -10);
+    drop(pool);
+    let pool = opened(&path, &Arc::new(Doubtful::default()));
+    (10..20).for_each(|number| insert_and_note(&pool, number, &noted));
+    pool.close().unwrap();
+    assert_eq!(noted.lock().unwrap()[11..], (10..20).collect::<Vec<_>>());
 }
 
 /// A disk on which everything takes its time: a backup waits for a checkpoint, and the other way round.

@@ -2,8 +2,8 @@
 
 /// Files of more than 500 lines, how many they have, and why.
 pub const LONG_FILES: &[(&str, usize, &str)] = &[
-    ("bindings/c/include/firn.h", 782, HEADER),
-    ("bindings/c/include/firn.hpp", 814, HEADER),
+    ("bindings/c/include/firn.h", 788, HEADER),
+    ("bindings/c/include/firn.hpp", 832, HEADER),
 ];
 
 /// Half of it says what its calls promise.

@@ -1,7 +1,7 @@
 //! The bars of durable pools, and whether they are met.
 
 use super::report::{DISK, DurableBar, FIRN, Row};
-use super::{LOGGED, MAPPED, inserts, levels, opening, volume};
+use super::{LOGGED, MAPPED, collecting, inserts, levels, opening, volume};
 
 /// Most time of an insertion: this multiple of a bare write, plus these microseconds.
 const OVER_BARE: f64 = 1.15;
@@ -18,6 +18,11 @@ const READ: f64 = 1.03;
 const VOLUME: f64 = 0.5;
 const VOLUME_OF_MERGES: f64 = 1.2;
 const MERGES: &str = "fjall";
+/// Most log bytes of a collection over the bytes it moves; longest stop; slowest of a hundred updates over those without a
+/// collector.
+const LOG_OVER_MOVED: f64 = 1.3;
+const STOP_MS: f64 = 2.0;
+const BESIDE: f64 = 2.0;
 /// Most time to open a closed pool, and to bring home a gibibyte of log.
 const OPEN_MS: f64 = 5.0;
 const RECOVERY_S: f64 = 1.0;
@@ -35,12 +40,20 @@ pub(super) fn bars(rows: &[Row]) -> Vec<DurableBar> {
     ];
     let mut bars: Vec<DurableBar> = found.into_iter().flatten().collect();
     bars.extend(volumes(rows));
-    let opened = [
-        (opening::CLOSED, "ms", OPEN_MS),
-        (opening::RECOVERED, "s per GiB", RECOVERY_S),
+    bars.extend(beside_a_collection(rows));
+    let limits = [
+        (
+            collecting::COLLECT,
+            collecting::LOG_BYTES,
+            "x",
+            LOG_OVER_MOVED,
+        ),
+        (collecting::COLLECT, collecting::STOP, "ms", STOP_MS),
+        (opening::OPEN, opening::CLOSED, "ms", OPEN_MS),
+        (opening::OPEN, opening::RECOVERED, "s per GiB", RECOVERY_S),
     ];
-    bars.extend(opened.iter().filter_map(|&(what, unit, most)| {
-        let row = firn(rows, opening::OPEN, what, LOGGED)?;
+    bars.extend(limits.iter().filter_map(|&(part, what, unit, most)| {
+        let row = firn(rows, part, what, LOGGED)?;
         Some(DurableBar {
             what: what.to_owned(),
             firn: format!("{:.2} {unit}", row.median),
@@ -129,6 +142,20 @@ fn written(rows: &[Row]) -> Option<DurableBar> {
         ratio: format!("+{more:.2} us"),
         bar: format!("at most {WRITTEN_US} us more"),
         met: more <= WRITTEN_US,
+    })
+}
+
+fn beside_a_collection(rows: &[Row]) -> Option<DurableBar> {
+    let alone = firn(rows, collecting::COLLECT, collecting::ALONE, LOGGED)?;
+    let beside = firn(rows, collecting::COLLECT, collecting::BESIDE, LOGGED)?;
+    let times = beside.with(alone, |beside, alone| beside / alone);
+    Some(DurableBar {
+        what: beside.what.to_owned(),
+        firn: value(beside),
+        against: format!("{}: {}", alone.what, value(alone)),
+        ratio: format!("{times:.2}x"),
+        bar: format!("at most {BESIDE}x"),
+        met: times <= BESIDE,
     })
 }
 

@@ -4,11 +4,13 @@
 //! pools      what makes a pool durable, and the map in it      workload   the entries
 //! inserts    one at a time, in batches, by several threads
 //! levels     what a log costs beside a pool without one       volume     bytes that the device writes
+//! collecting  what a collection costs
 //! opening    a closed pool, and one with a full log            place      file systems, and a device to count at
 //! report, bars, page    rows, whether they are good enough, and tables of them
 //! ```
 
 mod bars;
+mod collecting;
 mod inserts;
 mod levels;
 mod opening;
@@ -34,11 +36,12 @@ pub use report::{DurableBar, Report, Row};
 /// The name that stands for all parts.
 pub const SECTION: &str = "durable";
 /// The parts.
-pub const PARTS: [&str; 6] = [
+pub const PARTS: [&str; 7] = [
     inserts::INSERT,
     inserts::SHARED,
     levels::LEVELS,
     levels::READS,
+    collecting::COLLECT,
     volume::VOLUME,
     opening::OPEN,
 ];
@@ -120,6 +123,9 @@ pub fn run(options: &DurableOptions, progress: &mut dyn Progress) -> Result<Repo
     }
     if options.wants(levels::READS) {
         levels::reads(options, folder, (&mut rows, progress))?;
+    }
+    if options.wants(collecting::COLLECT) {
+        collecting::measure(options, folder, (&mut rows, progress))?;
     }
     if options.wants(opening::OPEN) {
         opening::measure(options, folder, (&mut rows, progress))?;

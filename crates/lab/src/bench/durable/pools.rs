@@ -90,6 +90,16 @@ impl<M: Medium> Writer<M> {
         })
     }
 
+    /// Deletes entries in one transaction, at the pool's level.
+    pub(super) fn remove(&mut self, keys: &[u64]) -> Result<(), Error> {
+        let map = &self.map;
+        self.session.transaction(|tx| {
+            let mut map = Map::at(tx.deref(map).ok_or(GONE)?);
+            keys.iter()
+                .try_for_each(|key| map.remove(&key.to_be_bytes()).map(|_| ()))
+        })
+    }
+
     /// Copies a value, in a guard of its own. Returns whether it is there.
     pub(super) fn get(&mut self, key: u64, into: &mut Vec<u8>) -> Result<bool, Error> {
         into.clear();
