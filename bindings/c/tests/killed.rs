@@ -35,7 +35,7 @@ fn killed(programs: &[PathBuf; 2], pool: &Path, arguments: impl Fn(u64) -> Vec<S
             "FIRN_COLLECT",
             [BESIDE, AT_SAFEPOINTS][kill as usize / 2 % 2],
         );
-        let said = said_until_killed(&mut running, random.u64(2_000..60_000));
+        let said = said_until_killed(&mut running, random.u64(5_000..150_000));
         let found = audit(program, pool);
         assert!(found.0 >= said, "{} of {said} changes are there", found.0);
         assert!(
@@ -116,7 +116,7 @@ fn killed_silently(
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_micros(random.u64(3_000..40_000)));
+        std::thread::sleep(Duration::from_micros(random.u64(10_000..200_000)));
         running.kill().unwrap();
         running.wait().unwrap();
         let before = found;

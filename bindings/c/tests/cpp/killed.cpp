@@ -109,7 +109,10 @@ int main(int count, char **arguments)
 try {
 	if (count != 3)
 		return 2;
-	auto pool = firn::pool::open_or_create(arguments[1]);
+	// What is with the system survives a kill. To wait for the disk would leave few changes to be killed in.
+	firn_options options = {};
+	options.level = FIRN_WRITTEN;
+	auto pool = firn::pool::open_or_create(arguments[1], options);
 	firn::session session(pool);
 	session.transaction([](firn::transaction &tx) {
 		if (tx.root<summary>("summary"))

@@ -50,7 +50,7 @@ fn whatever_is_called_is_answered() {
 fn the_domain_that_a_program_asks_for_is_the_one_that_it_gets() {
     let folder = tempfile::tempdir().unwrap();
     let asked = [
-        (0, StoredDomain::Process),
+        (0, StoredDomain::Logged),
         (1, StoredDomain::Adr),
         (2, StoredDomain::Eadr),
         (3, StoredDomain::Process),

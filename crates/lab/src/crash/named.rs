@@ -44,7 +44,7 @@ const SURVIVALS: [(&str, Domain, Level, usize); 6] = [
 ];
 
 /// Where transactions are sometimes records, and sometimes have an entry in a lane.
-const FEW_LINES: usize = 8;
+const FEW_LINES: usize = 4;
 
 /// The name of a domain and a level. The crash medium waits for a log at one level only, so the others have one name.
 pub(super) fn survival_name(survival: Survival) -> &'static str {
