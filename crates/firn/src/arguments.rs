@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use firn_tools::{Domain, FileSystems, MappedOptions, PageSize};
+use firn_tools::{FileSystems, MappedOptions, PageSize};
+
+use crate::domains::DomainName;
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -346,24 +348,6 @@ impl On {
         match self.any_file_system {
             true => MappedOptions::default().file_systems(FileSystems::Any),
             false => MappedOptions::default(),
-        }
-    }
-}
-
-/// The domains between which pools on ordinary disks change.
-#[derive(ValueEnum, Clone, Copy, Debug)]
-pub enum DomainName {
-    /// With a log: survives power failures
-    Logged,
-    /// Without: survives the death of the program
-    Process,
-}
-
-impl From<DomainName> for Domain {
-    fn from(name: DomainName) -> Self {
-        match name {
-            DomainName::Logged => Self::Logged,
-            DomainName::Process => Self::Process,
         }
     }
 }

@@ -8,8 +8,9 @@ use firn_lab::{CollectorWork, Table};
 use firn_tools::Standing;
 
 use crate::Verdict;
-use crate::arguments::{DomainName, On};
+use crate::arguments::On;
 use crate::bars::Bars;
+use crate::domains::DomainName;
 use crate::failure::Failure;
 use crate::figures::{bytes, count, ratio};
 use crate::output::Output;

@@ -9,6 +9,7 @@ mod commands;
 mod crash;
 mod damage;
 mod demo;
+mod domains;
 mod failure;
 mod figures;
 mod output;

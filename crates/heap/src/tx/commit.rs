@@ -64,16 +64,16 @@ pub(super) fn commit<M: Medium>(
 pub(super) struct Commit<'c, M: Medium> {
     pub(super) inner: &'c Inner<M>,
     /// The cycle that moves objects.
-    cycle: Option<&'c Cycle<M>>,
+    pub(super) cycle: Option<&'c Cycle<M>>,
     lane: usize,
-    ring: &'c mut Ring,
+    pub(super) ring: &'c mut Ring,
     cache: &'c mut Cache,
     pub(super) changes: &'c mut Changes,
     tally: &'c mut StatShard,
     /// The log entry: header and payload.
     pub(super) entry: Vec<u64>,
     /// Frames taken into use since the last commit.
-    fresh: Vec<Frame>,
+    pub(super) fresh: Vec<Frame>,
     /// Frames for the part of the entry that does not fit into its slot.
     overflow: Vec<FrameRun>,
     slot: FreeSlot,
@@ -116,53 +116,8 @@ impl<'c, M: Medium> Commit<'c, M> {
         }
     }
 
-    fn medium(&self) -> &'c M {
+    pub(super) fn medium(&self) -> &'c M {
         &self.inner.medium
-    }
-
-    // ---- without an entry ----
-
-    /// Whether the transaction can be a record of the medium, without an entry in a lane. It can if it is short enough.
-    ///
-    /// R14: recovery carries out the entries in lanes again, over what the log has brought home. So an older entry
-    /// that names a word of this transaction must be hidden from recovery. It was written before this transaction got its
-    /// locks, so it is seen here.
-    fn is_a_record(&mut self) -> bool {
-        let medium = self.medium();
-        let most = medium.most_recorded_lines();
-        if most == 0 {
-            return false;
-        }
-        let Changes {
-            writes,
-            allocated,
-            freed,
-            ..
-        } = &*self.changes;
-        // A line for each bit, if it comes to the worst. In a cycle one for the settled word of each moved object, too.
-        let stored = writes.len() as usize * if self.cycle.is_some() { 2 } else { 1 };
-        let mut lines = stored + allocated.len() + freed.len();
-        each_frame_piece(medium, &self.fresh, |_, count| {
-            lines += 1 + count as usize / WORDS_PER_LINE;
-        });
-        if lines > most {
-            return false;
-        }
-        if !self.inner.redo.hides_entries(medium) {
-            self.inner.redo.retire(medium, self.ring);
-        }
-        self.inner.redo.hides_entries(medium)
-    }
-
-    /// Stores in place, in the step that gives the record its place.
-    fn record(&mut self) {
-        let mut ring = core::mem::take(self.ring);
-        let (redo, medium) = (&self.inner.redo, self.medium());
-        redo.record(medium, &mut ring, || {
-            self.settle();
-            self.store_in_place();
-        });
-        *self.ring = ring;
     }
 
     // ---- what the entry says ----
@@ -288,7 +243,7 @@ impl<'c, M: Medium> Commit<'c, M> {
     }
 
     /// N1: roots come last, when everything that they lead to is in place.
-    fn store_in_place(&mut self) {
+    pub(super) fn store_in_place(&mut self) {
         let (inner, medium) = (self.inner, self.medium());
         let places = self.changes.roots.iter();
         let roots: Vec<Storing> = places

@@ -14,6 +14,7 @@ mod ranges;
 pub(crate) mod raw;
 pub(crate) mod raw_changes;
 pub(crate) mod raw_guard;
+mod recorded;
 pub(crate) mod records;
 pub(crate) mod redo;
 mod savepoint;

@@ -134,6 +134,15 @@ impl<M: Medium> RedoLog<M> {
         self.shown() > self.shared.load(NEWEST_ENTRY) || medium.leaves_out(&steps::ENTRIES_HIDDEN)
     }
 
+    /// Notes that an entry of this number is being written. R14: before the write locks go, so that whoever takes one of
+    /// them next sees it.
+    #[inline]
+    fn note_entry(&self, medium: &M, lsn: u64) {
+        if medium.most_recorded_lines() > 0 {
+            self.raise(NEWEST_ENTRY, lsn);
+        }
+    }
+
     /// Raises a word; it never falls.
     #[inline]
     fn raise(&self, word: usize, to: u64) {
@@ -350,10 +359,7 @@ impl<M: Medium> RedoLog<M> {
         let lsn = self.shared.fetch_add(NEXT_LSN, 1);
         self.slots.store(index, lsn << 2 | IN_FLIGHT);
         ring.last = lsn;
-        // R14: before the write locks go, so that whoever takes one of them next sees it.
-        if medium.most_recorded_lines() > 0 {
-            self.raise(NEWEST_ENTRY, lsn);
-        }
+        self.note_entry(medium, lsn);
         // R5: homes that only this commit's own fence covers do not count for its W.
         if medium.leaves_out(&steps::OWN_HOMES_AFTER_FENCE) {
             self.fenced(ring);
