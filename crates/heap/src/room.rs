@@ -68,6 +68,7 @@ impl<M: Medium> Inner<M> {
         // Waits for the disk, with no lock that anything but this waits for.
         medium.sync()?;
         loop {
+            medium.ready_copies(OBJECTS);
             // Nobody stores to objects: neither a step of a collection nor, in the stop, an operation.
             let _storing = self.room.storing.lock(medium);
             let drop = || medium.drop_copies(OBJECTS);

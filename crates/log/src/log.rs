@@ -367,21 +367,19 @@ impl Log {
 }
 
 impl Checkpoint {
-    /// What the checkpoint brings home: the newest content of each word, once (section III-E).
-    pub fn home(&self) -> Home {
-        let records = self.writes.iter().flat_map(|write| {
-            let mut rest = &write.records[..];
-            core::iter::from_fn(move || next_record(&mut rest))
+    /// What the checkpoint brings home: the newest content of each word, once (section III-E). Takes the records, so that
+    /// they are not in memory twice.
+    pub fn take_home(&mut self) -> Home {
+        let records = self.writes.iter_mut().flat_map(|write| {
+            let (records, mut at) = (core::mem::take(&mut write.records), 0);
+            core::iter::from_fn(move || {
+                let mut rest = &records[at..];
+                let record = next_record(&mut rest);
+                at = records.len() - rest.len();
+                record
+            })
         });
         coalesce(records)
-    }
-
-    /// Bytes of the log's records that the checkpoint takes home.
-    pub fn record_bytes(&self) -> u64 {
-        self.writes
-            .iter()
-            .map(|write| write.records.len() as u64)
-            .sum()
     }
 }
 

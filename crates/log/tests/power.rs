@@ -272,10 +272,10 @@ impl Driver {
     }
 
     fn checkpoint(&mut self, random: &mut fastrand::Rng) -> bool {
-        let Some(checkpoint) = self.log.begin_checkpoint() else {
+        let Some(mut checkpoint) = self.log.begin_checkpoint() else {
             return true;
         };
-        self.home_file.bring_home(&checkpoint.home());
+        self.home_file.bring_home(&checkpoint.take_home());
         if self.fault == Some(Fault::HomeBeforeLog) {
             // Brings home what is staged, too, by a copy of the whole pool.
             for (&at, word) in self.states.last().unwrap() {

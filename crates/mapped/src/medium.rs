@@ -421,6 +421,12 @@ impl Space for Mapped {
         }
     }
 
+    fn ready_copies(&self, from: VirtAddr) {
+        if let Some(logged) = &self.logged {
+            logged.ready_copies(self, from.0);
+        }
+    }
+
     fn drop_copies(&self, from: VirtAddr) -> bool {
         let logged = self.logged.as_ref();
         logged.is_some_and(|logged| logged.drop_copies(self, from.0))

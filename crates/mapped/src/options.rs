@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use firn_media::{Domain, Level};
 
+use crate::system::usable_memory;
 use crate::{Disk, SystemDisk};
 
 /// Choices made at open; none of them changes a byte on media.
@@ -43,7 +44,8 @@ pub struct LogOptions {
     pub level: Level,
     /// Bytes that a new log has.
     pub initial_bytes: u64,
-    /// Bytes beyond which the log does not grow: the most that a recovery reads. Half of it is coalesced at once.
+    /// Bytes beyond which the log does not grow: the most that a recovery reads. Half of it is coalesced at once, and takes
+    /// three times as much memory meanwhile. By default not more than a sixteenth of the memory that the process may use.
     pub bound_bytes: u64,
     /// Bytes of the pool that may take memory of the process; a quarter of the memory that it may use, if `None`. Each
     /// page that is stored to takes some until it is home and dropped. Beyond this, transactions wait for that.
@@ -65,7 +67,7 @@ impl Default for LogOptions {
             by_default: true,
             level: Level::Sync,
             initial_bytes: Self::DEFAULT_INITIAL,
-            bound_bytes: Self::DEFAULT_BOUND,
+            bound_bytes: Self::DEFAULT_BOUND.min(usable_memory() / 16),
             memory_bytes: None,
             disk: Arc::new(SystemDisk),
         }

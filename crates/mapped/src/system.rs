@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::system::sysinfo;
@@ -30,11 +31,15 @@ fn parse_boot_id(text: &str) -> Option<[u8; 16]> {
     (digits == 32).then_some(id)
 }
 
-/// Bytes of memory that this process may use: those of the machine, or those that its control group allows.
+/// Bytes of memory that this process may use: those of the machine, or those that its control group allows, as it was when
+/// somebody first asked.
 pub(crate) fn usable_memory() -> u64 {
-    let machine = sysinfo();
-    let machine = machine.totalram as u64 * u64::from(machine.mem_unit);
-    allowed_memory().map_or(machine, |allowed| machine.min(allowed))
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let machine = sysinfo();
+        let machine = machine.totalram as u64 * u64::from(machine.mem_unit);
+        allowed_memory().map_or(machine, |allowed| machine.min(allowed))
+    })
 }
 
 /// The least limit of this process's control groups and of those around them, in both versions of the interface.

@@ -84,10 +84,15 @@ pub trait Space {
     fn sync(&self) -> Result<(), MediumError>;
 
     /// Whether the medium holds as much of the pool in the process's memory as it may. Before the next transaction the
-    /// heap calls [`Space::sync`], and then [`Space::drop_copies`].
+    /// heap calls [`Space::sync`], and then [`Space::ready_copies`] and [`Space::drop_copies`] in turns.
     #[inline(always)]
     fn is_full_of_copies(&self) -> bool {
         false
+    }
+
+    /// Reads what the next [`Space::drop_copies`] compares, which waits for no device. May wait for the device.
+    fn ready_copies(&self, from: VirtAddr) {
+        let _ = from;
     }
 
     /// Drops memory that holds what the device holds as well, from `from` on and for a millisecond at most. Content is

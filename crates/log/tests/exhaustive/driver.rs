@@ -361,10 +361,10 @@ impl<'c> Driver<'c> {
     fn checkpoint(&mut self, contents: &mut Contents) -> bool {
         self.stage = match std::mem::replace(&mut self.stage, Stage::None) {
             Stage::None => {
-                let Some(checkpoint) = self.log.begin_checkpoint() else {
+                let Some(mut checkpoint) = self.log.begin_checkpoint() else {
                     return false;
                 };
-                bring_home(&mut self.disk.home, &checkpoint.home(), contents);
+                bring_home(&mut self.disk.home, &checkpoint.take_home(), contents);
                 if self.is(Fault::HomeBeforeLog) {
                     // Brings home what is staged, too, by a copy of the whole pool.
                     let newest = self.states[self.states.len() - 1].clone();

@@ -80,19 +80,19 @@ impl Checkpointer {
         if let Some(failed) = &state.failed {
             return Err(failed.clone());
         }
-        let Some(checkpoint) = state.log.begin_checkpoint() else {
+        let Some(mut checkpoint) = state.log.begin_checkpoint() else {
             self.group.room(&mut state);
             return Ok(());
         };
         let head = state.log.head_after(&checkpoint);
         drop(state);
+        let home = checkpoint.take_home();
         let home_file = HomeFile {
             file: &self.file,
             disk: &*self.disk,
         };
         let steps: [(&'static str, &dyn Fn() -> io::Result<()>); 3] = [
             ("writing the pool's file", &|| {
-                let home = checkpoint.home();
                 let since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
                 home_file.give_back(&home, &since)?;
                 drop(since);

@@ -76,6 +76,13 @@ impl Copies {
         None
     }
 
+    /// The pages with copies that dropping comes to next, at most so many, whose records are home.
+    pub(super) fn following(&self, most: usize, home: u64) -> Vec<usize> {
+        let is_home = |page: &usize| self.record(*page).is_some_and(|record| record <= home);
+        let pages = self.next..self.chunks.len() * PAGES;
+        pages.filter(is_home).take(most).collect()
+    }
+
     /// Dropping goes on from a page, if it has not come as far.
     pub(super) fn go_on_from(&mut self, page: usize) {
         self.next = self.next.max(page);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use firn_units::{CHUNK_BYTES, FRAME_BYTES, WORD_BYTES};
 use rustix::fs::{Advice, fadvise};
-use rustix::io::{Errno, ReadWriteFlags, preadv2};
+use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
 use super::copies::Copies;
 use super::group::Group;
@@ -17,6 +17,8 @@ use crate::window::FileMapping;
 
 /// The program stands still for one call at most so long.
 const LONGEST: Duration = Duration::from_micros(800);
+/// Pages that are read ahead of a stop: more than it comes to.
+const READY: usize = 1024;
 /// Where copies could not be dropped, this share of the bound is allowed on top before it is tried again.
 const MORE: usize = 8;
 
@@ -26,6 +28,25 @@ impl Logged {
     #[inline]
     pub(crate) fn is_full_of_copies(&self) -> bool {
         self.group().is_some_and(Group::is_full_of_copies)
+    }
+
+    /// Reads the file's pages that are compared next into the system's cache, where they may have been and gone: a stop must
+    /// not wait for the disk.
+    pub(crate) fn ready_copies(&self, on: &impl Pages, from: u64) {
+        let Some(group) = self.group() else {
+            return;
+        };
+        let mut state = group.lock();
+        let home = state.log.home();
+        state.copies.go_on_from((from / FRAME_BYTES) as usize);
+        let pages = state.copies.following(READY, home);
+        drop(state);
+        let mut page: Page = [0; FRAME_BYTES as usize];
+        for number in pages {
+            // A page that cannot be read keeps its copy.
+            let at = number as u64 * FRAME_BYTES;
+            let _ = retry(|| pread(&on.file().file, &mut page, at));
+        }
     }
 
     /// Drops copies of pages from byte `from` on, as many as there is time for. Returns whether it ran out of time.

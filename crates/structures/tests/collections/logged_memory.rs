@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use firn_heap::collector::{CollectOptions, CollectorOptions, PageSize};
-use firn_heap::{Pool, PoolKind, PoolOptions};
+use firn_heap::{Bytes, Error, Pool, PoolKind, PoolOptions, Refs, View};
 use firn_mapped::{Mapped, MappedOptions};
 use firn_media::{Level, Space};
 use firn_structures::HashMap;
@@ -181,9 +181,12 @@ fn memory_stays_bounded_beside_a_collector() {
 /// Tells a run of this program that it is the child that changes a large pool: its path, the bytes of memory that it may
 /// take, the pool's bytes, the seconds.
 const CHILD: &str = "FIRN_MEMORY_CHILD";
+/// The control group that it joins.
+const IN_GROUP: &str = "FIRN_MEMORY_GROUP";
 const POOL: u64 = 4 << 30;
 const GROUP: u64 = 512 << 20;
-const BOUND: u64 = 256 << 20;
+/// What a program gets that asks for nothing.
+const BOUND: u64 = GROUP / 4;
 const SECONDS: u64 = 600;
 
 /// Fills a pool, and changes it at random. Says how many transactions it committed a second, and the most bytes of memory
@@ -193,6 +196,11 @@ fn child_that_changes_a_large_pool() {
     let Ok(plan) = std::env::var(CHILD) else {
         return;
     };
+    if let Ok(group) = std::env::var(IN_GROUP) {
+        // Before anything asks how much memory there is.
+        let process = std::process::id().to_string();
+        std::fs::write(Path::new(&group).join("cgroup.procs"), process).unwrap();
+    }
     let mut parts = plan.split(' ');
     let path = PathBuf::from(parts.next().unwrap());
     let mut number = || parts.next().unwrap().parse::<u64>().unwrap();
@@ -208,28 +216,36 @@ fn child_that_changes_a_large_pool() {
     let pool = Pool::create(medium, &options).unwrap();
     let entries = bytes / VALUE_BYTES as u64;
     let mut session = pool.session().unwrap();
-    session
-        .transaction(|tx| HashMap::create(tx, "map").map(|_| ()))
-        .unwrap();
-    let mut put = |numbers: &mut dyn Iterator<Item = u64>, version| {
-        let numbers: Vec<u64> = numbers.collect();
-        let done = session.transaction(|tx| {
-            let mut map = HashMap::open(tx, "map")?;
-            numbers.iter().try_for_each(|&number| {
-                let new = value(number, version);
-                map.insert(&number.to_be_bytes(), &new).map(|_| ())
+    let made = session.transaction(|tx| {
+        let all = tx.alloc_refs::<Bytes>(entries as usize)?;
+        tx.set_root("all", all)
+    });
+    made.unwrap();
+    let mut put = |numbers: core::ops::Range<u64>, version| {
+        let done: Result<(), Error> = session.transaction(|tx| {
+            let all = tx.root::<Refs<Bytes>>("all")?;
+            numbers.clone().try_for_each(|number| {
+                let new = tx.alloc_bytes(&value(number, version))?;
+                let old = all.get(number as usize);
+                all.set(number as usize, Some(new))?;
+                match old {
+                    // SAFETY: the only reference was replaced.
+                    Some(old) => unsafe { tx.free(old) },
+                    None => Ok(()),
+                }
             })
         });
         done.unwrap();
     };
     for first in (0..entries).step_by(BATCH as usize) {
-        put(&mut (first..first + BATCH), 0);
+        put(first..entries.min(first + BATCH), 0);
     }
     let (mut random, mut most, mut done) = (Random(7), 0, 0);
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(seconds) {
         done += 1;
-        put(&mut std::iter::once(random.below(entries)), done);
+        let number = random.below(entries);
+        put(number..number + 1, done);
         if done % 10_000 == 0 {
             most = private_bytes(pool.medium()).max(most);
         }
@@ -250,11 +266,8 @@ fn in_group(folder: &Path, group: Option<&Path>, memory: u64) -> (f64, u64) {
     child.args(["--exact", name, "--nocapture"]);
     let plan = format!("{} {memory} {POOL} {seconds}", path.display());
     child.env(CHILD, plan).stdout(Stdio::piped());
-    let child = child.spawn().unwrap();
-    if let Some(group) = group {
-        std::fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
-    }
-    let output = child.wait_with_output().unwrap();
+    child.envs(group.map(|group| (IN_GROUP, group)));
+    let output = child.output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}: {out}", output.status);
     let result = out.lines().find_map(|line| line.split_once("result "));
