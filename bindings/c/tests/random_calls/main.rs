@@ -7,6 +7,7 @@ mod program;
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use firn::*;
 use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
@@ -21,8 +22,16 @@ use program::{Model, Program};
 const SEEDS: std::ops::Range<u64> = 0..60;
 const STEPS: usize = 220;
 
+/// Wrong calls pass handles of pools and sessions that are closed, and the process may have given their places to another
+/// test's. So these tests run one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn whatever_is_called_is_answered() {
+    let _alone = alone();
     for seed in SEEDS {
         let folder = tempfile::tempdir().unwrap();
         let played = std::panic::catch_unwind(|| {
@@ -48,6 +57,7 @@ fn whatever_is_called_is_answered() {
 /// A pool's superblock names the domain that keeps its stores from being lost.
 #[test]
 fn the_domain_that_a_program_asks_for_is_the_one_that_it_gets() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let asked = [
         (0, StoredDomain::Logged),
@@ -88,6 +98,7 @@ fn the_domain_that_a_program_asks_for_is_the_one_that_it_gets() {
 
 #[test]
 fn a_new_lock_is_no_other_structures() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let (pool, session) = open_pool(&folder.path().join("pool"));
     let locks: BTreeSet<u64> = (0..1_000).map(|_| firn_new_lock(session)).collect();
@@ -100,6 +111,7 @@ fn a_new_lock_is_no_other_structures() {
 
 #[test]
 fn a_copy_is_in_use_while_its_original_is() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let [path, copy] = ["pool", "copy"].map(|name| folder.path().join(name));
     let close = |(pool, session)| {
@@ -119,6 +131,7 @@ fn a_copy_is_in_use_while_its_original_is() {
 
 #[test]
 fn a_word_that_held_something_else_is_told() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let (pool, session) = open_pool(&folder.path().join("pool"));
     let node = kept(node());
@@ -145,6 +158,7 @@ fn a_word_that_held_something_else_is_told() {
 /// Two transactions may hold a lock for reading; then neither gets it for writing.
 #[test]
 fn a_lock_that_a_transaction_has_taken_for_reading_keeps_writers_out() {
+    let _alone = alone();
     const LOCK: u64 = 5;
     let folder = tempfile::tempdir().unwrap();
     let (pool, session) = open_pool(&folder.path().join("pool"));
