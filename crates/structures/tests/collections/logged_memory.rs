@@ -189,6 +189,14 @@ const GROUP: u64 = 512 << 20;
 const BOUND: u64 = GROUP / 4;
 const SECONDS: u64 = 600;
 
+/// Joins the control group, before anything asks how much memory there is.
+fn join_group() {
+    if let Ok(group) = std::env::var(IN_GROUP) {
+        let process = std::process::id().to_string();
+        std::fs::write(Path::new(&group).join("cgroup.procs"), process).unwrap();
+    }
+}
+
 /// Fills a pool, and changes it at random. Says how many transactions it committed a second, and the most bytes of memory
 /// that its pool took.
 #[test]
@@ -196,11 +204,7 @@ fn child_that_changes_a_large_pool() {
     let Ok(plan) = std::env::var(CHILD) else {
         return;
     };
-    if let Ok(group) = std::env::var(IN_GROUP) {
-        // Before anything asks how much memory there is.
-        let process = std::process::id().to_string();
-        std::fs::write(Path::new(&group).join("cgroup.procs"), process).unwrap();
-    }
+    join_group();
     let mut parts = plan.split(' ');
     let path = PathBuf::from(parts.next().unwrap());
     let mut number = || parts.next().unwrap().parse::<u64>().unwrap();
