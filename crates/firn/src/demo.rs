@@ -24,9 +24,9 @@ before it begins the next, and is killed with SIGKILL at random moments.
 
 At half of the kills the power fails, too. The children that this happens to write to a disk with a
 volatile cache of 512-byte sectors, which the demo makes in software: what was written and not yet
-synced is lost, torn, older than the newest, or there, sector by sector. Whoever is killed without it
-writes to the real disk. After each kill the demo opens the pool again and checks that everything
-reported is there, to the byte.
+synced is lost, torn, stale or kept, sector by sector. The other children write to the real disk.
+After each kill the demo opens the pool again and checks that everything reported is there, to the
+byte.
 
 Then most entries are deleted at random. Two threads read and write, in turn on a copy of the pool
 without the collector and on the pool with it, durable 10 ms later (level group): at level sync both

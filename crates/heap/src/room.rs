@@ -74,7 +74,7 @@ impl<M: Medium> Inner<M> {
             let drop = || medium.drop_copies(OBJECTS);
             match self.stopped_within(PATIENCE_NS, &mut Stops::default(), drop) {
                 Ok(true) => {}
-                // An operation that lasts: whoever comes next tries again.
+                // An operation is taking long. The next transaction tries again.
                 Ok(false) | Err(Error::Busy { .. }) => return Ok(()),
                 Err(other) => return Err(other),
             }

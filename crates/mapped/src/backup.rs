@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// before.
 ///
 /// Crash: a crash before [`Backup::publish`] leaves `.NAME.firn-new` beside the copy's path, and maybe the log of that;
-/// whoever creates a file of this name next removes them.
+/// the next process that creates a file of this name removes them.
 #[derive(Debug)]
 pub struct Backup {
     file: Arc<PoolFile>,

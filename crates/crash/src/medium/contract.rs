@@ -334,7 +334,7 @@ impl Space for Crash {
         state.events - state.dropped >= most
     }
 
-    /// Nothing is dropped here: memory has no copies. Whoever stores meanwhile is found out.
+    /// This medium has no copies to drop. A store by another thread meanwhile is a fault, and panics.
     fn drop_copies(&self, from: VirtAddr) -> bool {
         /// Points at which other threads may run.
         const POINTS: usize = 4;

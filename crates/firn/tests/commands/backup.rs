@@ -152,7 +152,7 @@ impl Writer {
         self.acknowledged.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many more transactions were acknowledged.
+    /// Waits until `more` further transactions are acknowledged.
     fn wait_for(&self, more: u64) {
         let (least, begun) = (self.acknowledged() + more, Instant::now());
         while self.acknowledged() < least {

@@ -206,7 +206,7 @@ fn kill_at_each_call(
     kill_at_calls(1, prepare, arguments, look)
 }
 
-/// Kills a command at every so many of these calls. Returns the number of calls.
+/// Kills a command at every `step`th of these calls. Returns the number of calls.
 fn kill_at_calls(
     step: usize,
     prepare: impl Fn(&Folder),

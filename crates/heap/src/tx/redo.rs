@@ -134,8 +134,8 @@ impl<M: Medium> RedoLog<M> {
         self.shown() > self.shared.load(NEWEST_ENTRY) || medium.leaves_out(&steps::ENTRIES_HIDDEN)
     }
 
-    /// Notes that an entry of this number is being written. R14: before the write locks go, so that whoever takes one of
-    /// them next sees it.
+    /// Notes that an entry with this number is being written. The write locks are still held, so the next transaction
+    /// to take one of them sees the number (R14).
     #[inline]
     fn note_entry(&self, medium: &M, lsn: u64) {
         if medium.most_recorded_lines() > 0 {

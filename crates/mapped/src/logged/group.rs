@@ -157,7 +157,7 @@ impl Group {
         self.copies.load(Ordering::Relaxed) > self.most_copies.load(Ordering::Relaxed)
     }
 
-    /// From so many copies on, transactions wait.
+    /// Sets the number of copies beyond which transactions wait.
     pub(super) fn allow_copies(&self, count: usize) {
         self.most_copies.store(count, Ordering::Relaxed);
     }
