@@ -327,6 +327,14 @@ pub static ENTRIES_HIDDEN: Step = Step {
     what: "a transaction is a record of the medium only if recovery reads no entry of an older one",
 };
 
+/// All stored words of a line are written back. Not among [`STEPS`], for it is missed only where a line's other words stay
+/// as they were: `crates/lab/tests/campaigns/logged.rs` shows that it is.
+pub static WORDS_BEHIND_GAPS: Step = Step {
+    name: "words-behind-gaps",
+    rule: "R5",
+    what: "a transaction's words are written back behind the first gap of a line, too",
+};
+
 /// Steps of a collection do not store while the medium drops memory. Not among [`STEPS`], for it is missed on media that
 /// drop something only: `crates/heap/tests/collect_races` shows that it is.
 pub static STORES_WAIT: Step = Step {

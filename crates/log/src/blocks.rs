@@ -1,10 +1,13 @@
 //! Blocks in memory, at a multiple of their length, as a disk wants them that is written directly.
 
+use core::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
 use firn_format::log::BLOCK_BYTES;
 
 const LEN: usize = BLOCK_BYTES as usize;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(4096))]
 struct Aligned([u8; LEN]);
 
@@ -22,6 +25,11 @@ impl Blocks {
     /// `count` blocks of zeros.
     pub fn zeros(count: usize) -> Self {
         Self(vec![Aligned([0; LEN]); count])
+    }
+
+    /// Forgets the blocks, and keeps their memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
     }
 
     /// Appends a block of zeros, to be filled in.
@@ -48,6 +56,15 @@ impl Blocks {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.0.len()
+    }
+
+    /// The bytes of a range of them, one behind the other.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many.
+    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
+        bytemuck::cast_slice(&self.0[range])
     }
 
     /// Their bytes, block by block.

@@ -17,17 +17,45 @@ pub struct Home {
     pub discarded: Vec<Range<u64>>,
     /// Ranges that read as zeros and keep their blocks, or get them.
     pub zeroed: Vec<Range<u64>>,
-    /// Words, as runs of bytes: ascending, none touches another.
-    pub writes: Vec<HomeWrite>,
+    /// Words in runs.
+    pub words: Runs,
 }
 
-/// A run of words.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HomeWrite {
-    /// Its first byte in the pool.
-    pub at: u64,
-    /// Its content.
-    pub bytes: Vec<u8>,
+/// Runs of words: ascending, none touches another.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Runs {
+    /// For each run its first byte in the pool, and where its content ends in `bytes`.
+    ends: Vec<(u64, usize)>,
+    /// The content of all of them.
+    bytes: Vec<u8>,
+}
+
+impl Runs {
+    /// Each run's first byte in the pool, and its content.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(at, end)| {
+            let content = &self.bytes[start..end];
+            start = end;
+            (at, content)
+        })
+    }
+
+    /// Bytes of all runs.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Adds a word behind all others.
+    fn push(&mut self, at: u64, word: u64) {
+        self.bytes.extend_from_slice(&word.to_le_bytes());
+        let end = self.bytes.len();
+        let start = self.ends.iter().rev().nth(1).map_or(0, |&(_, end)| end);
+        match self.ends.last_mut() {
+            Some((first, last)) if *first + (*last - start) as u64 == at => *last = end,
+            _ => self.ends.push((at, end)),
+        }
+    }
 }
 
 /// What the records come to, in their order: of each word the newest content (section III-E, algorithm 1). The paper
@@ -46,7 +74,7 @@ pub fn coalesce(records: impl Iterator<Item = Record>) -> Home {
     }
     let mut order: Vec<u32> = (0..lines.len() as u32).collect();
     order.sort_by_key(|&index| lines[index as usize].line);
-    let mut writes = Vec::new();
+    let mut runs = Runs::default();
     for of_line in order.chunk_by(|&a, &b| lines[a as usize].line == lines[b as usize].line) {
         let line = lines[of_line[0] as usize].line;
         // What was stored before the line was discarded is gone.
@@ -64,33 +92,16 @@ pub fn coalesce(records: impl Iterator<Item = Record>) -> Home {
                 *word = content;
             }
         }
-        put_words(&mut writes, line, mask, &words);
+        for number in (0..WORDS_PER_LINE).filter(|number| mask >> number & 1 != 0) {
+            runs.push(line + number as u64 * WORD_BYTES, words[number]);
+        }
     }
     Home {
         at_least: zeros.at_least,
         cut: zeros.cut,
         discarded: zeros.discarded.into_iter().collect(),
         zeroed: zeros.zeroed.into_iter().collect(),
-        writes,
-    }
-}
-
-/// Adds a line's words to runs of words.
-fn put_words(writes: &mut Vec<HomeWrite>, line: u64, mask: u8, words: &[u64]) {
-    for (number, word) in words.iter().enumerate() {
-        if mask >> number & 1 == 0 {
-            continue;
-        }
-        let at = line + number as u64 * WORD_BYTES;
-        match writes.last_mut() {
-            Some(last) if last.at + last.bytes.len() as u64 == at => {
-                last.bytes.extend_from_slice(&word.to_le_bytes());
-            }
-            _ => writes.push(HomeWrite {
-                at,
-                bytes: word.to_le_bytes().to_vec(),
-            }),
-        }
+        words: runs,
     }
 }
 
@@ -207,8 +218,8 @@ mod tests {
             for range in &home.zeroed {
                 self.zero(range.clone(), Some(true));
             }
-            for write in &home.writes {
-                for (word, bytes) in (write.at / WORD_BYTES..).zip(write.bytes.chunks(8)) {
+            for (at, content) in home.words.iter() {
+                for (word, bytes) in (at / WORD_BYTES..).zip(content.chunks(8)) {
                     self.words[word as usize] = u64::from_le_bytes(bytes.try_into().unwrap());
                 }
             }
@@ -258,8 +269,9 @@ mod tests {
                 let checkpoint = coalesce(checkpoint.iter().cloned());
                 home.bring_home(&checkpoint);
                 home.bring_home(&checkpoint);
-                for pair in checkpoint.writes.windows(2) {
-                    assert!(pair[0].at + (pair[0].bytes.len() as u64) < pair[1].at);
+                let runs: Vec<_> = checkpoint.words.iter().collect();
+                for pair in runs.windows(2) {
+                    assert!(pair[0].0 + (pair[0].1.len() as u64) < pair[1].0);
                 }
             }
             assert_eq!(home.words, one_by_one.words, "seed {seed}");

@@ -29,12 +29,13 @@ mod blocks;
 mod coalesce;
 mod error;
 mod examine;
+mod kept;
 mod log;
 mod scan;
 mod segments;
 
 pub use blocks::Blocks;
-pub use coalesce::{Home, HomeWrite, coalesce};
+pub use coalesce::{Home, Runs, coalesce};
 pub use error::LogError;
 pub use examine::{DamagedHead, Extent, damaged_heads, extent};
 pub use log::{

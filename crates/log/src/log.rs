@@ -9,6 +9,7 @@ use firn_units::WORDS_PER_LINE;
 
 use crate::blocks::Blocks;
 use crate::coalesce::{Home, coalesce};
+use crate::kept::Kept;
 use crate::segments::{Growth, Segments};
 
 /// How large a log may be.
@@ -44,21 +45,34 @@ pub struct Log {
     /// Whether a sync is under way.
     syncing: bool,
     /// Writes that the system was given and that are not durable, in order.
-    unsynced: VecDeque<Held>,
-    /// Writes that are durable and not home, in order.
-    held: VecDeque<Held>,
+    unsynced: VecDeque<Unsynced>,
+    /// Records that the system was given and that are on no way home.
+    kept: Kept,
+    /// Bytes of them that are durable.
+    durable_bytes: usize,
     /// Whether a checkpoint is on its way home.
     in_checkpoint: bool,
+    /// Memory of the last write, for the next one.
+    spare: Spare,
 }
 
 /// A write that the system was given.
 #[derive(Debug)]
-struct Held {
-    records: Vec<u8>,
+struct Unsynced {
+    /// Bytes of its records.
+    bytes: usize,
     /// Number of its newest record.
     newest: u64,
     /// Number of the block behind its last one.
     end: u64,
+}
+
+/// Empty, but with memory.
+#[derive(Debug, Default)]
+struct Spare {
+    records: Vec<u8>,
+    blocks: Blocks,
+    offsets: Vec<u64>,
 }
 
 /// How far a record is to come.
@@ -69,6 +83,9 @@ pub enum Reach {
     /// To the disk: it survives a power failure.
     Disk,
 }
+
+/// Blocks of a write at most whose memory the next one uses.
+const MOST_SPARE_BLOCKS: usize = 64;
 
 /// What is to be done next for a record.
 #[derive(Debug)]
@@ -112,7 +129,10 @@ pub struct Write {
 /// Durable records on their way home.
 #[derive(Debug)]
 pub struct Checkpoint {
-    writes: VecDeque<Held>,
+    /// Records, in their order.
+    pieces: VecDeque<Vec<u8>>,
+    /// Number of the newest one.
+    newest: u64,
     tail: u64,
 }
 
@@ -136,8 +156,10 @@ impl Log {
             in_flight: false,
             syncing: false,
             unsynced: VecDeque::new(),
-            held: VecDeque::new(),
+            kept: Kept::default(),
+            durable_bytes: 0,
             in_checkpoint: false,
+            spare: Spare::default(),
             head,
         }
     }
@@ -234,8 +256,10 @@ impl Log {
         if bytes == 0 {
             return Next::Full;
         }
-        let rest = self.staged.split_off(bytes);
-        let taken = std::mem::replace(&mut self.staged, rest);
+        let mut taken = core::mem::take(&mut self.spare.records);
+        core::mem::swap(&mut taken, &mut self.staged);
+        self.staged.extend_from_slice(&taken[bytes..]);
+        taken.truncate(bytes);
         self.in_flight = true;
         Next::Write(self.seal(taken, records, durable))
     }
@@ -253,16 +277,24 @@ impl Log {
     }
 
     /// A write is done.
-    pub fn written(&mut self, write: Write) {
+    pub fn written(&mut self, mut write: Write) {
         self.in_flight = false;
         self.handed = write.newest;
-        self.unsynced.push_back(Held {
-            records: write.records,
+        self.unsynced.push_back(Unsynced {
+            bytes: write.records.len(),
             newest: write.newest,
             end: write.end,
         });
+        self.kept.keep(&mut write.records);
         if write.durable {
             self.settle(write.newest);
+        }
+        if write.offsets.len() <= MOST_SPARE_BLOCKS {
+            self.spare = Spare {
+                records: write.records,
+                blocks: write.blocks,
+                offsets: write.offsets,
+            };
         }
     }
 
@@ -277,19 +309,21 @@ impl Log {
         while let Some(write) = self.unsynced.pop_front_if(|write| write.newest <= newest) {
             self.durable = write.newest;
             self.durable_block = write.end;
-            self.held.push_back(write);
+            self.durable_bytes += write.bytes;
         }
     }
 
     /// Takes everything durable on its way home (L5). `None` where there is nothing, or a checkpoint is on its way.
     pub fn begin_checkpoint(&mut self) -> Option<Checkpoint> {
-        if self.in_checkpoint || self.held.is_empty() {
+        if self.in_checkpoint || self.durable_bytes == 0 {
             return None;
         }
         self.in_checkpoint = true;
-        let writes = std::mem::take(&mut self.held);
-        let tail = writes.back().map_or(self.head.tail, |write| write.end);
-        Some(Checkpoint { writes, tail })
+        Some(Checkpoint {
+            pieces: self.kept.take(core::mem::take(&mut self.durable_bytes)),
+            newest: self.durable,
+            tail: self.durable_block,
+        })
     }
 
     /// The head to be written, durably, once what the checkpoint brought home is durable there (L6).
@@ -318,10 +352,7 @@ impl Log {
     /// The head is durable: the checkpoint's part of the log is free (L7).
     pub fn end_checkpoint(&mut self, checkpoint: Checkpoint) {
         self.in_checkpoint = false;
-        self.home = checkpoint
-            .writes
-            .back()
-            .map_or(self.home, |write| write.newest);
+        self.home = checkpoint.newest;
         self.head = self.head_after(&checkpoint);
         self.segments.release(checkpoint.tail);
     }
@@ -341,7 +372,10 @@ impl Log {
 
     /// Makes the blocks of a write (L3, L4).
     fn seal(&mut self, records: Vec<u8>, count: u64, durable: bool) -> Write {
-        let (mut blocks, mut offsets) = (Blocks::default(), Vec::new());
+        let mut blocks = core::mem::take(&mut self.spare.blocks);
+        let mut offsets = core::mem::take(&mut self.spare.offsets);
+        blocks.clear();
+        offsets.clear();
         for (index, payload) in records.chunks(PAYLOAD_BYTES).enumerate() {
             let number = self.next_block + index as u64;
             let header = BlockHeader {
@@ -370,8 +404,8 @@ impl Checkpoint {
     /// What the checkpoint brings home: the newest content of each word, once (section III-E). Takes the records, so that
     /// they are not in memory twice.
     pub fn take_home(&mut self) -> Home {
-        let records = self.writes.iter_mut().flat_map(|write| {
-            let (records, mut at) = (core::mem::take(&mut write.records), 0);
+        let records = self.pieces.drain(..).flat_map(|records| {
+            let mut at = 0;
             core::iter::from_fn(move || {
                 let mut rest = &records[at..];
                 let record = next_record(&mut rest);

@@ -96,8 +96,8 @@ impl File {
                 self.write(frame, &[0; FRAME_BYTES as usize]);
             }
         }
-        for write in &home.writes {
-            self.write(write.at, &write.bytes);
+        for (at, bytes) in home.words.iter() {
+            self.write(at, bytes);
         }
     }
 }

@@ -82,7 +82,7 @@ impl Backup {
         if let Some(home) = home {
             let brought = bring_home(&file, &home, &options.log);
             brought.map_err(|e| refused(&file, home.at_least, e))?;
-            figures.log_bytes = home.writes.iter().map(|w| w.bytes.len() as u64).sum();
+            figures.log_bytes = home.words.bytes();
         }
         let pool = superblock(&file)?;
         if pool.is_some_and(|pool| {

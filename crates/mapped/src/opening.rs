@@ -456,8 +456,8 @@ fn replay(copy: &Mapped, home: &Home) -> Result<(), MediumError> {
         copy.discard(at, bytes)?;
         copy.reserve(at, bytes)?;
     }
-    for write in &home.writes {
-        copy.store_bytes(VirtAddr(write.at), &write.bytes);
+    for (at, bytes) in home.words.iter() {
+        copy.store_bytes(VirtAddr(at), bytes);
     }
     Ok(())
 }

@@ -15,7 +15,8 @@ pub enum Domain {
     /// mixture of old and new pages. [`crate::Space::sync`] makes all earlier stores durable.
     Process,
     /// A log on a disk: what was written back and fenced has its place in the log, and survives whatever comes later. A
-    /// crash keeps a prefix of the log, with everything whose ticket was waited for.
+    /// crash keeps a prefix of the log, with everything whose ticket was waited for. The log holds words: what else is in
+    /// the line of a word that was written back stays as it was.
     Logged,
 }
 

@@ -140,6 +140,8 @@ pub trait Memory {
     /// Issues a write-back (clwb) of every line of the range. Stores to these lines that are visible or in this
     /// thread's store buffer become durable at this thread's next [`Memory::fence`], no matter which thread made them.
     /// A no-op if the domain needs none.
+    ///
+    /// In [`crate::Domain::Logged`] this holds for the words that the range touches, and not for the rest of their lines.
     fn write_back(&self, at: VirtAddr, len: u64);
 
     /// A fence (sfence): empties the store buffer and makes all earlier write-backs of this thread durable.

@@ -118,6 +118,26 @@ pub const fn lines_touched(start: u64, len: u64) -> u64 {
     }
 }
 
+/// The lines that `len` bytes from `start` on touch, each by its number and with the words of it that they touch, a bit
+/// each.
+///
+/// ```
+/// # use firn_units::words_touched;
+/// assert!(words_touched(60, 20).eq([(0, 0x80), (1, 0b11)]));
+/// assert!(words_touched(64, 0).eq([]));
+/// ```
+#[inline]
+pub fn words_touched(start: u64, len: u64) -> impl ExactSizeIterator<Item = (u64, u8)> {
+    let words = start / WORD_BYTES..(start + len).div_ceil(WORD_BYTES);
+    let first = start / LINE_BYTES;
+    (0..lines_touched(start, len) as usize).map(move |index| {
+        let line = first + index as u64;
+        let at = |word: u64| word.saturating_sub(line * WORDS_PER_LINE as u64).min(8) as u32;
+        let below = |word: u64| (1u16 << at(word)) - 1;
+        (line, (below(words.end) & !below(words.start)) as u8)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

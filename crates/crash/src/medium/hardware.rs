@@ -76,14 +76,13 @@ impl Relocate for MarkedCopies {
     }
 
     fn clear_reached(&self, at: VirtAddr, len: u64) {
-        let lines = lines_of(at.bytes(), len);
-        for line in lines.clone() {
+        for line in lines_of(at.bytes(), len) {
             // The bitmap is cleared, but not the bit that a cached line still carries: it comes back with the line.
             if !self.shared.lock().carries_mark(line) {
                 self.shared.store_mark(line, false);
             }
         }
-        self.shared.write_back(lines);
+        self.shared.write_back(at.0, len);
     }
 }
 

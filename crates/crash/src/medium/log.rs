@@ -1,6 +1,6 @@
 //! The log of a medium in [`firn_media::Domain::Logged`]: how records get their place.
 //!
-//! A fence appends the lines that its thread has written back, as one record. They are read word by word, as a processor
+//! A fence appends the words that its thread has written back, as one record. They are read one by one, as a processor
 //! reads them, while other threads go on: a record may hold a later store to a line and lack an earlier one to another
 //! of its words. Between the first word and the record's place no other record gets one, so a later record never holds
 //! an older word.
@@ -10,9 +10,9 @@ use firn_units::LINE_BYTES;
 
 use crate::medium::crash::Crash;
 use crate::medium::state::State;
-use crate::memory::cells::{LINE_WORDS, Line, index_of, mark_of};
+use crate::memory::cells::{LINE_WORDS, index_of, mark_of};
 use crate::memory::event::Event;
-use crate::memory::log::Record;
+use crate::memory::log::{Record, Words};
 
 /// A step of this medium that a test can leave out: rule L1 of the log.
 pub static RECORD_READS_IN_PLACE: Step = Step {
@@ -45,21 +45,25 @@ impl Crash {
         let mut state = shared.lock();
         shared.drain_current(&mut state);
         state.thread().counts.fences += 1;
-        let mut lines = core::mem::take(&mut state.thread().noted);
+        let mut noted = core::mem::take(&mut state.thread().noted);
         drop(state);
-        if lines.is_empty() || shared.is_dead() {
+        if noted.is_empty() || shared.is_dead() {
             self.leave_place();
             return;
         }
-        lines.sort_unstable();
-        lines.dedup();
+        noted.sort_unstable();
+        noted.dedup_by(|next, line| {
+            let same = next.0 == line.0;
+            line.1 |= if same { next.1 } else { 0 };
+            same
+        });
         if !self.leaves_out(&RECORD_READS_IN_PLACE) {
             self.take_place();
         }
         // The medium may have been cut since they were written back: their record follows that of the cut.
-        lines.retain(|line| line * LINE_BYTES < shared.memory.len());
-        let read = |line| (line, self.read_for_record(line));
-        let lines: Box<[(u64, Line)]> = lines.into_iter().map(read).collect();
+        noted.retain(|(line, _)| line * LINE_BYTES < shared.memory.len());
+        let read = |(line, words)| (line, self.read_for_record(line, words));
+        let lines: Box<[(u64, Words)]> = noted.into_iter().map(read).collect();
         self.append(&mut shared.lock(), Record::Lines(lines));
         self.leave_place();
     }
@@ -77,16 +81,17 @@ impl Crash {
         state.appending.take_if(|by| *by == current);
     }
 
-    /// A line as the caches hold it, read word by word.
-    fn read_for_record(&self, line: u64) -> Line {
-        let mut content = Line::default();
-        let words = line * LINE_WORDS..(line + 1) * LINE_WORDS;
-        for word in words.chain([mark_of(line)]) {
+    /// Words of a line as the caches hold them, read one by one. The line's mark belongs to each of them.
+    fn read_for_record(&self, line: u64, words: u8) -> Words {
+        let mut read = Words::default();
+        let asked = (0..LINE_WORDS).filter(|word| words >> word & 1 != 0);
+        let asked = asked.map(|word| line * LINE_WORDS + word);
+        for word in asked.chain([mark_of(line)]) {
             // Between two words other threads may store to the line.
             self.shared.point();
-            content[index_of(word)] = self.shared.visible(word);
+            read.set(index_of(word), self.shared.visible(word));
         }
-        content
+        read
     }
 
     /// Waits while another thread reads lines for its record.

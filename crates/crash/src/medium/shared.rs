@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use firn_media::Domain;
-use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES};
+use firn_units::{FRAME_BYTES, LINE_BYTES, WORD_BYTES, words_touched};
 
 use crate::medium::options::CrashOptions;
 use crate::medium::state::State;
@@ -271,9 +271,9 @@ impl Shared {
                     },
                 );
             }
-            Pending::WriteBack { line } => {
+            Pending::WriteBack { line, words } => {
                 if self.has_log() && !state.dead {
-                    state.threads[thread].noted.push(line);
+                    state.threads[thread].noted.push((line, words));
                 }
                 self.emit(
                     state,
@@ -335,14 +335,14 @@ impl Shared {
         self.issue(&mut state, Pending::Store { word, value });
     }
 
-    /// Writes lines back, each after a scheduling point.
-    pub(crate) fn write_back(&self, lines: Range<u64>) {
-        for line in lines {
+    /// Writes back what bytes touch, each line after a scheduling point.
+    pub(crate) fn write_back(&self, at: u64, len: u64) {
+        for (line, words) in words_touched(at, len) {
             self.point();
             let mut state = self.lock();
             state.thread().counts.write_backs += 1;
             if self.options.domain.needs_flush() && line * LINE_BYTES < self.memory.len() {
-                self.issue(&mut state, Pending::WriteBack { line });
+                self.issue(&mut state, Pending::WriteBack { line, words });
             }
         }
     }

@@ -19,8 +19,8 @@ pub(crate) struct ThreadState {
     pub(crate) buffer: StoreBuffer,
     pub(crate) counts: Counts,
     pub(crate) note: u64,
-    /// Lines that it has written back since its last fence, if the medium has a log.
-    pub(crate) noted: Vec<u64>,
+    /// What it has written back since its last fence, if the medium has a log: lines, and the words of them, a bit each.
+    pub(crate) noted: Vec<(u64, u8)>,
     /// Waits until another thread has done something.
     pub(crate) paused: bool,
     /// Waits until another thread wakes it, or its time has come.

@@ -19,8 +19,10 @@ pub(crate) enum Pending {
         value: u64,
         mask: u64,
     },
+    /// A write-back of a line, with the words of it that were asked for, a bit each.
     WriteBack {
         line: u64,
+        words: u8,
     },
     Volatile {
         array: Array,

@@ -15,8 +15,8 @@ use crate::memory::pages::Memory;
 /// What a record of the log says. It survives as a whole or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// Lines got this content; they come by their numbers.
-    Lines(Box<[(u64, Line)]>),
+    /// Words of lines got this content; the lines come by their numbers.
+    Lines(Box<[(u64, Words)]>),
     /// Blocks were reserved for frames, and the medium grew to at least this length.
     Reserve {
         /// Numbers of the frames.
@@ -36,16 +36,44 @@ pub enum Record {
     },
 }
 
+/// Some of a line's words, or its mark, and what they hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// Which of them, a bit each, in a line's order.
+    which: u16,
+    /// Their content; zero for the others.
+    content: Line,
+}
+
+impl Words {
+    /// Adds a word, by its place in the line.
+    pub(crate) fn set(&mut self, index: usize, word: u64) {
+        self.which |= 1 << index;
+        self.content[index] = word;
+    }
+
+    /// The line after these words were stored to it.
+    fn over(&self, mut line: Line) -> Line {
+        let words = line.iter_mut().zip(&self.content).enumerate();
+        for (_, (word, &new)) in words.filter(|(index, _)| self.which >> index & 1 != 0) {
+            *word = new;
+        }
+        line
+    }
+}
+
 impl Record {
     /// A word that distinguishes the record in an execution's hash.
     pub(crate) fn digest(&self) -> u64 {
         let mix =
             |all: u64, word: u64| (all.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
         match self {
-            Self::Lines(lines) => lines.iter().fold(1, |all, (line, content)| {
-                content
+            Self::Lines(lines) => lines.iter().fold(1, |all, (line, words)| {
+                let start = mix(mix(all, *line), u64::from(words.which));
+                words
+                    .content
                     .iter()
-                    .fold(mix(all, *line), |all, word| mix(all, *word))
+                    .fold(start, |all, word| mix(all, *word))
             }),
             Self::Reserve { frames } => mix(mix(2, frames.start), frames.end),
             Self::Discard { lines, .. } => mix(mix(3, lines.start), lines.end),
@@ -83,8 +111,9 @@ struct Base {
 }
 
 impl Base {
-    /// What a record changes of the lines, frames and length that may differ from memory.
-    fn difference(&self, record: &Record, len: u64) -> Difference {
+    /// What a record changes of the lines, frames and length that may differ from memory, if lines were as `before` says.
+    fn difference(&self, record: &Record, len: u64, before: impl Fn(u64) -> Line) -> Difference {
+        let over = |&(line, words): &(u64, Words)| (line, words.over(before(line)));
         let zeros = |lines: &Range<u64>| -> Vec<(u64, Line)> {
             let gone = self.lines.keys().filter(|line| lines.contains(line));
             gone.map(|&line| (line, Line::default())).collect()
@@ -95,7 +124,7 @@ impl Base {
         };
         match record {
             Record::Lines(lines) => Difference {
-                lines: lines.to_vec(),
+                lines: lines.iter().map(over).collect(),
                 ..Difference::default()
             },
             Record::Reserve { frames } => Difference {
@@ -157,9 +186,9 @@ impl Log {
     fn append(&mut self, record: &Record, memory: &Memory) {
         if let Record::Lines(lines) = record {
             // A line may have changed and changed back while it was read for the record.
-            for (line, content) in lines {
+            for (line, words) in lines {
                 let now = memory.line(*line);
-                if now != *content {
+                if now != words.over(now) {
                     self.base.lines.entry(*line).or_insert(now);
                 }
             }
@@ -172,7 +201,11 @@ impl Log {
         let newly = ticket.saturating_sub(self.durable) as usize;
         for record in self.records.drain(..newly.min(self.records.len())) {
             let len = self.base.len.unwrap_or(memory.len());
-            let difference = self.base.difference(&record, len);
+            let durable = |line| {
+                let differs = self.base.lines.get(&line);
+                differs.copied().unwrap_or_else(|| memory.line(line))
+            };
+            let difference = self.base.difference(&record, len, durable);
             self.base.apply(difference);
             self.durable += 1;
         }
@@ -213,9 +246,15 @@ impl Log {
                 .collect(),
             len: Some(len),
         }];
+        let mut lines = base.lines.clone();
         for record in &self.records {
-            let difference = base.difference(record, len);
+            let before = |line| {
+                let differs = lines.get(&line);
+                differs.copied().unwrap_or_else(|| memory.line(line))
+            };
+            let difference = base.difference(record, len, before);
             len = difference.len.unwrap_or(len);
+            lines.extend(difference.lines.iter().copied());
             all.push(difference);
         }
         all

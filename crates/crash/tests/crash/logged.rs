@@ -8,7 +8,7 @@ use firn_crash::{
     RECORD_STORES_IN_PLACE, Report, Schedule, SwarmOptions,
 };
 use firn_media::{Domain, Level, MediumExt, Memory, Space, Step, Ticket};
-use firn_units::{FRAME_BYTES, VirtAddr};
+use firn_units::{FRAME_BYTES, LINE_BYTES, VirtAddr};
 
 const A: VirtAddr = VirtAddr(0);
 const A2: VirtAddr = VirtAddr(8);
@@ -56,7 +56,7 @@ fn a_crash_leaves_a_prefix_of_the_fences() {
 fn a_record_holds_the_content_of_its_fence_and_all_its_lines() {
     let crash = medium();
     crash.store_u64(A, 1);
-    crash.write_back(A, 8);
+    crash.write_back(A, 16);
     crash.store_u64(A, 2);
     crash.store_u64(A2, 2);
     crash.store_u64(B, 2);
@@ -66,6 +66,20 @@ fn a_record_holds_the_content_of_its_fence_and_all_its_lines() {
     assert_eq!(outcomes(&crash, [A, A2, B]), [[0, 0, 0], [2, 2, 2]]);
     crash.fence();
     assert_eq!(crash.image_count(), 2, "nothing was written back");
+}
+
+#[test]
+fn a_record_holds_the_words_that_were_written_back_and_no_others_of_their_line() {
+    let crash = medium();
+    crash.store_u64(A, 1);
+    crash.store_u64(A2, 1);
+    crash.persist(A2, 8);
+    assert_eq!(outcomes(&crash, [A, A2]), [[0, 0], [0, 1]]);
+    crash.store_u64(A2, 2);
+    crash.persist(A, 8);
+    assert_eq!(outcomes(&crash, [A, A2]), [[0, 0], [0, 1], [1, 1]]);
+    crash.wait_durable(crash.commit()).unwrap();
+    assert_eq!(outcomes(&crash, [A, A2]), [[1, 1]]);
 }
 
 #[test]
@@ -175,7 +189,7 @@ fn two_threads(leave_out: Option<&'static Step>) -> (BTreeSet<[u64; 2]>, Report)
         let (one, other) = (crash.clone(), crash.clone());
         let first: Job = Box::new(move || {
             one.store_u64(VirtAddr(16), 1);
-            one.persist(VirtAddr(16), 8);
+            one.persist(VirtAddr(0), LINE_BYTES);
         });
         let second: Job = Box::new(move || {
             other.store_u64(A, 1);
@@ -239,7 +253,7 @@ fn a_record_beside_a_fence(leave_out: Option<&'static Step>) -> Report {
         let (one, other) = (crash.clone(), crash.clone());
         let first: Job = Box::new(move || {
             one.store_u64(VirtAddr(16), 1);
-            one.persist(VirtAddr(16), 8);
+            one.persist(VirtAddr(0), LINE_BYTES);
         });
         let second: Job = Box::new(move || {
             other.record(|| {

@@ -8,8 +8,8 @@ use firn_format::lane::{ENTRY_HEADER_WORDS, Record};
 use firn_format::reference::RefWord;
 use firn_format::root::{MAX_ROOTS, root_at};
 use firn_format::statistics::Counter;
-use firn_media::{Medium, MediumExt};
-use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
+use firn_media::{Domain, Medium, MediumExt};
+use firn_units::{VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use super::bits;
 use super::frames::{each_frame_piece, log_frames, settle_fresh_frames, write_back_frames};
@@ -267,15 +267,30 @@ impl<'c, M: Medium> Commit<'c, M> {
         redo.note_applied(medium, self.ring, &self.done);
     }
 
-    /// The places of a transaction's words; adjacent lines are merged.
+    /// The places of a transaction's words, as runs: of words where the medium writes these back alone, else of lines.
     fn note_words(&mut self) {
-        let Some(homes) = self.ring.homes(&self.inner.medium) else {
+        let medium = self.medium();
+        let Some(homes) = self.ring.homes(medium) else {
             return;
         };
-        for (line, ..) in self.changes.writes.lines() {
-            match homes.last_mut() {
-                Some((at, len)) if *at + *len == line => *len += LINE_BYTES,
-                _ => homes.push((line, LINE_BYTES)),
+        let by_words = medium.domain() == Domain::Logged;
+        for (line, mut stored, _) in self.changes.writes.lines() {
+            stored |= if by_words { 0 } else { u8::MAX };
+            while stored != 0 {
+                let first = stored.trailing_zeros();
+                let count = (stored >> first).trailing_ones();
+                stored &= !(u8::MAX >> (u8::BITS - count) << first);
+                let run = (
+                    line + u64::from(first) * WORD_BYTES,
+                    u64::from(count) * WORD_BYTES,
+                );
+                match homes.last_mut() {
+                    Some((at, len)) if *at + *len == run.0 => *len += run.1,
+                    _ => homes.push(run),
+                }
+                if medium.leaves_out(&steps::WORDS_BEHIND_GAPS) {
+                    break;
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -254,17 +254,12 @@ impl Disk for CachingDisk {
         &self,
         on: (&File, Part),
         at: u64,
-        parts: &[IoSlice<'_>],
+        bytes: &[u8],
         durability: Durability,
     ) -> io::Result<usize> {
-        let bytes = parts
-            .iter()
-            .map(|part| &**part)
-            .collect::<Vec<_>>()
-            .concat();
         let range = at..at + bytes.len() as u64;
-        self.change(on, (range, Some(&bytes)), durability, |file| {
-            file.write_all_at(&bytes, at)
+        self.change(on, (range, Some(bytes)), durability, |file| {
+            file.write_all_at(bytes, at)
         })?;
         Ok(bytes.len())
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
@@ -59,11 +58,10 @@ impl Program {
 
     /// Fills a range of blocks.
     fn fill(&self, part: Part, (from, to): (u64, u64), with: u8, durability: Durability) {
-        let block = vec![with; BLOCK as usize];
-        let parts: Vec<IoSlice<'_>> = (from..to).map(|_| IoSlice::new(&block)).collect();
+        let bytes = vec![with; ((to - from) * BLOCK) as usize];
         let written = self
             .disk
-            .write(self.on(part), from * BLOCK, &parts, durability);
+            .write(self.on(part), from * BLOCK, &bytes, durability);
         assert_eq!(written.unwrap() as u64, (to - from) * BLOCK);
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use firn_heap::collector::scheme::FFCCD;
-use firn_heap::steps::{ENTRIES_HIDDEN, ENTRY_FENCE, HOMES_WRITE_BACK};
+use firn_heap::steps::{ENTRIES_HIDDEN, ENTRY_FENCE, HOMES_WRITE_BACK, WORDS_BEHIND_GAPS};
 use firn_lab::crash::{
     Campaign, CrashReport, Mode, Setting, Structure, domain, replay, stock_schemes,
 };
@@ -132,6 +132,18 @@ fn an_entry_that_is_not_hidden_from_recovery_is_missed() {
         settings: settings(&["logged-mixed"]),
         mode: Mode::Exhaustive(2),
         plant: Some(&ENTRIES_HIDDEN),
+        ..Campaign::default()
+    });
+    assert!(!report.ok && !report.findings.is_empty());
+}
+
+/// R5: the log holds words, not the lines that they are in.
+#[test]
+fn a_word_that_is_not_written_back_with_others_of_its_line_is_missed() {
+    let report = run(&Campaign {
+        settings: settings(&["logged"]),
+        mode: Mode::Exhaustive(2),
+        plant: Some(&WORDS_BEHIND_GAPS),
         ..Campaign::default()
     });
     assert!(!report.ok && !report.findings.is_empty());

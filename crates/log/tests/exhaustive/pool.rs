@@ -104,8 +104,8 @@ pub fn bring_home(file: &mut File, home: &Home, contents: &mut Contents) {
             file.write(frame as usize, crate::disk::ZEROS);
         }
     }
-    for write in &home.writes {
-        store(file, write.at, &write.bytes, contents);
+    for (at, bytes) in home.words.iter() {
+        store(file, at, bytes, contents);
     }
 }
 

@@ -96,11 +96,7 @@ impl Checkpointer {
                 let since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
                 home_file.give_back(&home, &since)?;
                 drop(since);
-                let bytes = home
-                    .writes
-                    .iter()
-                    .map(|write| write.bytes.len() as u64)
-                    .sum();
+                let bytes = home.words.bytes();
                 self.group.figures.add(LogFigure::HomeBytes, bytes);
                 home_file.write(&home)
             }),

@@ -37,9 +37,9 @@ impl Copies {
     }
 
     /// Notes that a record holds lines, which are ascending.
-    pub(super) fn note(&mut self, lines: &[u64], record: u64) {
+    pub(super) fn note(&mut self, lines: impl Iterator<Item = u64>, record: u64) {
         let mut last = None;
-        for page in lines.iter().map(|line| (line / LINES) as usize) {
+        for page in lines.map(|line| (line / LINES) as usize) {
             if last.replace(page) == Some(page) {
                 continue;
             }
@@ -111,8 +111,8 @@ mod tests {
     fn pages_are_counted_once_and_come_in_turn() {
         let mut copies = Copies::default();
         let far = (3 * PAGES as u64 + 7) * LINES;
-        copies.note(&[0, 1, LINES - 1, LINES, far], 5);
-        copies.note(&[1], 9);
+        copies.note([0, 1, LINES - 1, LINES, far].into_iter(), 5);
+        copies.note([1].into_iter(), 9);
         assert_eq!(copies.count(), 3);
         let all: Vec<_> = std::iter::from_fn(|| copies.next()).collect();
         assert_eq!(all, [0, 1, 3 * PAGES + 7]);

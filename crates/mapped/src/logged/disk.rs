@@ -24,14 +24,14 @@ pub enum Part {
 ///
 /// Concurrency: several threads call at once; no lock of the medium is held that a program waits for.
 pub trait Disk: Debug + Send + Sync {
-    /// Writes the parts one behind the other from byte `at` on. Returns how many bytes were written, from the first on.
+    /// Writes bytes from byte `at` on. Returns how many were written, from the first on.
     ///
     /// Errors: what the system says.
     fn write(
         &self,
         file: (&File, Part),
         at: u64,
-        parts: &[IoSlice<'_>],
+        bytes: &[u8],
         durability: Durability,
     ) -> io::Result<usize>;
 
@@ -86,14 +86,14 @@ impl Disk for SystemDisk {
         &self,
         (file, _): (&File, Part),
         at: u64,
-        parts: &[IoSlice<'_>],
+        bytes: &[u8],
         durability: Durability,
     ) -> io::Result<usize> {
         let flags = match durability {
             Durability::AtOnce => ReadWriteFlags::DSYNC,
             Durability::WithNextSync => ReadWriteFlags::empty(),
         };
-        Ok(retry(|| pwritev2(file, parts, at, flags))?)
+        Ok(retry(|| pwritev2(file, &[IoSlice::new(bytes)], at, flags))?)
     }
 
     fn sync(&self, (file, _): (&File, Part)) -> io::Result<()> {
@@ -119,24 +119,18 @@ impl Disk for SystemDisk {
     }
 }
 
-/// Writes all of the parts, each `step` bytes long but for the last. A write that was cut short goes on with a whole part.
+/// Writes all of the bytes, which are a multiple of `step`. A write that was cut short goes on with a whole step.
 pub(super) fn write_all(
     disk: &dyn Disk,
     file: (&File, Part),
     at: u64,
-    (parts, step): (&[&[u8]], usize),
+    (bytes, step): (&[u8], usize),
     durability: Durability,
 ) -> io::Result<()> {
-    let total: usize = parts.iter().map(|part| part.len()).sum();
     let mut done = 0;
-    while done < total {
-        let whole = done / step;
-        let rest: Vec<IoSlice<'_>> = parts[whole..]
-            .iter()
-            .map(|part| IoSlice::new(part))
-            .collect();
-        let from = whole * step;
-        let written = disk.write(file, at + from as u64, &rest, durability)?;
+    while done < bytes.len() {
+        let from = done - done % step;
+        let written = disk.write(file, at + from as u64, &bytes[from..], durability)?;
         if from + written <= done {
             return Err(io::ErrorKind::WriteZero.into());
         }

@@ -22,8 +22,9 @@ use super::copies::Copies;
 use super::disk::is_full;
 use super::figures::Figures;
 use super::log_file::LogFile;
+use super::noted::LineWords;
 use super::pages::Pages;
-use super::records::line;
+use super::records::content;
 
 /// The log of an open pool and its file.
 #[derive(Debug)]
@@ -117,31 +118,34 @@ impl Group {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends lines, which are ascending, as records. A line is read inside the step that gives its record a place (L1).
+    /// Appends words of lines, which are ascending, as records. They are read inside the step that gives their record a
+    /// place (L1).
     ///
     /// Lines behind the medium's end are left out: it was cut after they were written back. Their record would have its
     /// place behind that of the cut, and would lengthen the file again.
-    pub(super) fn append_lines(&self, lines: &[u64], on: &impl Pages) {
+    pub(super) fn append_lines(&self, lines: &[LineWords], on: &impl Pages) {
         self.append_lines_to(&mut self.lock(), lines, on);
     }
 
-    /// Runs `store`, and appends the lines that `take` passes on as a record, before any other gets its place.
+    /// Runs `store`, and appends the words that `take` passes on as a record, before any other gets its place.
     pub(super) fn record<P: Pages>(
         &self,
         on: &P,
         store: impl FnOnce(),
-        take: impl FnOnce(&mut dyn FnMut(&[u64])),
+        take: impl FnOnce(&mut dyn FnMut(&[LineWords])),
     ) {
         let mut state = self.lock();
         store();
         take(&mut |lines| self.append_lines_to(&mut state, lines, on));
     }
 
-    fn append_lines_to(&self, state: &mut State, lines: &[u64], on: &impl Pages) {
-        let end = lines.partition_point(|line| line * LINE_BYTES < on.bytes());
+    fn append_lines_to(&self, state: &mut State, lines: &[LineWords], on: &impl Pages) {
+        let end = lines.partition_point(|line| line.line() * LINE_BYTES < on.bytes());
         let lines = &lines[..end];
-        let newest = append_lines(&mut state.log, lines.iter().map(|&number| line(on, number)));
-        state.copies.note(lines, newest);
+        let newest = append_lines(&mut state.log, lines.iter().map(|&line| content(on, line)));
+        state
+            .copies
+            .note(lines.iter().map(|line| line.line()), newest);
         self.tell_copies(state);
         self.tell_appended(state, newest);
     }

@@ -2,8 +2,10 @@
 
 use core::ops::Range;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 use firn_log::Home;
+use firn_units::FRAME_BYTES;
 use rangemap::RangeSet;
 
 use super::disk::{Disk, Durability, Part, write_all};
@@ -16,6 +18,45 @@ pub(super) struct Since {
     pub(super) len: u64,
     /// Ranges that were reserved: their blocks stay.
     pub(super) reserved: RangeSet<u64>,
+}
+
+/// Bytes that are written with one call at most, but for a longer run.
+const MOST_TOGETHER: usize = 256 << 10;
+
+/// Runs of words that are written with one call.
+#[derive(Debug, Default)]
+struct Together {
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl Together {
+    fn end(&self) -> u64 {
+        self.at + self.bytes.len() as u64
+    }
+
+    /// Whether a run at byte `at` goes along: it begins in the page in which the last one ends, or right behind it.
+    fn takes(&self, at: u64) -> bool {
+        self.bytes.is_empty()
+            || self.bytes.len() < MOST_TOGETHER && at < self.end().next_multiple_of(FRAME_BYTES)
+    }
+
+    fn add(&mut self, home: HomeFile<'_>, at: u64, content: &[u8]) -> io::Result<()> {
+        if self.bytes.is_empty() {
+            self.at = at;
+        }
+        let gap = self.bytes.len();
+        self.bytes.resize((at - self.at) as usize, 0);
+        home.read(self.at + gap as u64, &mut self.bytes[gap..])?;
+        self.bytes.extend_from_slice(content);
+        Ok(())
+    }
+
+    fn write(&mut self, home: HomeFile<'_>) -> io::Result<()> {
+        home.write_at(&self.bytes, self.at)?;
+        self.bytes.clear();
+        Ok(())
+    }
 }
 
 /// The pool's file, and the disk that it is on.
@@ -64,10 +105,18 @@ impl HomeFile<'_> {
     }
 
     /// Writes words home. They are durable after the next [`HomeFile::sync`].
+    ///
+    /// Runs that lie in one page are written together, with what the file has between them: one call instead of many.
+    /// Nobody else writes to such a page: the statistics, which a program shares with the file, have pages of their own.
     pub(super) fn write(self, home: &Home) -> io::Result<()> {
-        home.writes
-            .iter()
-            .try_for_each(|write| self.write_at(&write.bytes, write.at))
+        let mut together = Together::default();
+        for (at, content) in home.words.iter() {
+            if !together.takes(at) {
+                together.write(self)?;
+            }
+            together.add(self, at, content)?;
+        }
+        together.write(self)
     }
 
     /// Makes what was written home durable (L6).
@@ -84,14 +133,23 @@ impl HomeFile<'_> {
     }
 
     fn write_at(self, bytes: &[u8], at: u64) -> io::Result<()> {
-        let parts: (&[&[u8]], usize) = (&[bytes], bytes.len());
-        write_all(
-            self.disk,
-            self.on_disk(),
-            at,
-            parts,
-            Durability::WithNextSync,
-        )
+        let (file, bytes) = (self.on_disk(), (bytes, 1));
+        write_all(self.disk, file, at, bytes, Durability::WithNextSync)
+    }
+
+    /// Reads what the file has from byte `at` on; zeros behind its end.
+    fn read(self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        into.fill(0);
+        let mut done = 0;
+        while done < into.len() {
+            match self.file.file.read_at(&mut into[done..], at + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
     }
 
     /// Makes a range read as zeros; it keeps its blocks.

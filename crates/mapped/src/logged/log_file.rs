@@ -15,9 +15,6 @@ use super::disk::{Disk, Durability, Part, write_all};
 use crate::draft::{leads_to, sync_directory};
 use crate::file::retry;
 
-/// Blocks of one call at most; the system takes no more parts.
-const BLOCKS_AT_ONCE: usize = 1024;
-
 /// An open log.
 #[derive(Debug)]
 pub(crate) struct LogFile {
@@ -152,19 +149,19 @@ impl LogFile {
 
     /// Writes blocks of the log, durable on return if the write is to be.
     pub(super) fn write(&self, write: &Write) -> io::Result<()> {
-        let blocks: Vec<&[u8]> = write.blocks.iter().map(|block| &block[..]).collect();
         let mut from = 0;
-        while from < blocks.len() {
+        while from < write.offsets.len() {
             let at = write.offsets[from];
             let follows =
                 |index: usize| write.offsets[from + index] == at + index as u64 * BLOCK_BYTES;
-            let most = (blocks.len() - from).min(BLOCKS_AT_ONCE);
+            let most = write.offsets.len() - from;
             let count = (1..most).find(|&index| !follows(index)).unwrap_or(most);
             let (file, durability) = match write.durable {
                 true => (&self.direct, Durability::AtOnce),
                 false => (&self.file, Durability::WithNextSync),
             };
-            self.write_blocks(file, at, &blocks[from..from + count], durability)?;
+            let blocks = write.blocks.bytes(from..from + count);
+            self.write_blocks(file, at, blocks, durability)?;
             from += count;
         }
         Ok(())
@@ -174,25 +171,20 @@ impl LogFile {
     pub(super) fn write_head(&self, head: &Head) -> io::Result<()> {
         let mut block = Blocks::zeros(1);
         block.first_mut().copy_from_slice(&head.encode());
-        let block: Vec<&[u8]> = block.iter().map(|block| &block[..]).collect();
-        self.write_blocks(
-            &self.direct,
-            head_offset(head.generation),
-            &block,
-            Durability::AtOnce,
-        )
+        let at = head_offset(head.generation);
+        self.write_blocks(&self.direct, at, block.bytes(0..1), Durability::AtOnce)
     }
 
     /// Writes zeros to new slots, durable on return, so that later writes there change no metadata.
     pub(super) fn grow(&self, growth: &Growth) -> io::Result<()> {
         const STEP_BLOCKS: u64 = 256;
         let zeros = Blocks::zeros(STEP_BLOCKS as usize);
-        let zeros: Vec<&[u8]> = zeros.iter().map(|block| &block[..]).collect();
         let bytes = growth.bytes();
         for at in bytes.clone().step_by((STEP_BLOCKS * BLOCK_BYTES) as usize) {
             let count = (bytes.end - at) / BLOCK_BYTES;
             let count = count.min(STEP_BLOCKS) as usize;
-            self.write_blocks(&self.direct, at, &zeros[..count], Durability::WithNextSync)?;
+            let zeros = zeros.bytes(0..count);
+            self.write_blocks(&self.direct, at, zeros, Durability::WithNextSync)?;
         }
         self.sync()
     }
@@ -212,10 +204,10 @@ impl LogFile {
         &self,
         file: &File,
         at: u64,
-        blocks: &[&[u8]],
+        blocks: &[u8],
         durability: Durability,
     ) -> io::Result<()> {
-        let (file, parts) = ((file, Part::Log), (blocks, BLOCK_BYTES as usize));
-        write_all(&*self.disk, file, at, parts, durability)
+        let (file, blocks) = ((file, Part::Log), (blocks, BLOCK_BYTES as usize));
+        write_all(&*self.disk, file, at, blocks, durability)
     }
 }

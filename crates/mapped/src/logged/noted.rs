@@ -1,17 +1,45 @@
-//! Which lines a thread has written back since its last fence.
+//! Which words a thread has written back since its last fence.
 //!
 //! The set belongs to the thread: a fence covers only write-backs of its own thread, and appends only these.
 
 use core::cell::RefCell;
-use core::ops::Range;
+
+use firn_units::words_touched;
+
+/// Words of a line, a bit each, below the line's number: in the order of numbers, one behind the other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct LineWords(u64);
+
+impl LineWords {
+    pub(super) fn new(line: u64, words: u8) -> Self {
+        Self(line << u8::BITS | u64::from(words))
+    }
+
+    /// The line's number.
+    pub(super) fn line(self) -> u64 {
+        self.0 >> u8::BITS
+    }
+
+    /// Which of its words.
+    pub(super) fn words(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// Takes in the words of `other`, if it is of the same line. Returns whether it is.
+    fn merge(&mut self, other: Self) -> bool {
+        let same = self.line() == other.line();
+        self.0 |= if same { other.0 } else { 0 };
+        same
+    }
+}
 
 /// A thread's lines of one log.
 #[derive(Debug, Default)]
 struct OfLog {
     /// The log's number; none has zero.
     log: u64,
-    /// Numbers of lines, in the order of their write-backs.
-    lines: Vec<u64>,
+    /// Lines, in the order of their write-backs.
+    lines: Vec<LineWords>,
 }
 
 /// Lines of the log that the thread used last, and of others.
@@ -28,7 +56,7 @@ thread_local! {
 impl Noted {
     /// The lines of a log.
     #[inline]
-    fn of(&mut self, log: u64) -> &mut Vec<u64> {
+    fn of(&mut self, log: u64) -> &mut Vec<LineWords> {
         if self.last.log != log {
             self.switch(log);
         }
@@ -52,16 +80,24 @@ impl Noted {
     }
 }
 
-/// Notes lines, by their numbers. Returns whether the thread still can: at its end, when its other values go, the notes
-/// may be gone.
+/// The lines that `len` bytes from `at` on touch, with the words of them.
+pub(super) fn lines(at: u64, len: u64) -> impl Iterator<Item = LineWords> {
+    words_touched(at, len).map(|(line, words)| LineWords::new(line, words))
+}
+
+/// Notes the words that `len` bytes from `at` on touch. Returns whether the thread still can: at its end, when its other
+/// values go, the notes may be gone.
 #[inline]
-pub(super) fn note(log: u64, lines: Range<u64>) -> bool {
+pub(super) fn note(log: u64, at: u64, len: u64) -> bool {
     let noted = NOTED.try_with(|noted| {
         let mut noted = noted.borrow_mut();
         let noted = noted.of(log);
-        // A loop of stores to one line writes it back again and again.
-        if lines.end != lines.start + 1 || noted.last() != Some(&lines.start) {
-            noted.extend(lines);
+        for line in lines(at, len) {
+            // A loop of stores to one line writes it back again and again.
+            let merged = noted.last_mut().is_some_and(|last| last.merge(line));
+            if !merged {
+                noted.push(line);
+            }
         }
     });
     noted.is_ok()
@@ -77,7 +113,7 @@ pub(super) fn count(log: u64) -> Option<usize> {
 
 /// Hands the noted lines over, each once and ascending, and forgets them; `None` if there are none.
 #[inline]
-pub(super) fn take<R>(log: u64, with: impl FnOnce(&[u64]) -> R) -> Option<R> {
+pub(super) fn take<R>(log: u64, with: impl FnOnce(&[LineWords]) -> R) -> Option<R> {
     let taken = NOTED.try_with(|noted| {
         let mut noted = noted.borrow_mut();
         let lines = noted.of(log);
@@ -85,7 +121,7 @@ pub(super) fn take<R>(log: u64, with: impl FnOnce(&[u64]) -> R) -> Option<R> {
             return None;
         }
         lines.sort_unstable();
-        lines.dedup();
+        lines.dedup_by(|next, line| line.merge(*next));
         let result = with(lines);
         lines.clear();
         Some(result)
@@ -98,15 +134,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_handed_over_once_by_the_thread_that_noted_them_and_by_their_log() {
-        for (log, lines) in [(1, 5..7), (2, 5..6), (1, 3..4), (1, 6..8)] {
-            assert!(note(log, lines));
+    fn words_are_handed_over_once_by_the_thread_that_noted_them_and_by_their_log() {
+        for (log, at, len) in [
+            (1, 5 * 64, 128),
+            (2, 5 * 64, 64),
+            (1, 3 * 64 + 9, 1),
+            (1, 6 * 64, 8),
+        ] {
+            assert!(note(log, at, len));
         }
-        std::thread::spawn(|| assert_eq!(take(1, <[u64]>::to_vec), None))
+        assert!(note(1, 3 * 64 + 60, 4) && note(1, 8 * 64 - 4, 8));
+        std::thread::spawn(|| assert_eq!(take(1, <[LineWords]>::to_vec), None))
             .join()
             .unwrap();
-        assert_eq!(take(1, <[u64]>::to_vec), Some(vec![3, 5, 6, 7]));
-        assert_eq!(take(1, <[u64]>::to_vec), None);
-        assert_eq!(take(2, <[u64]>::to_vec), Some(vec![5]));
+        let of = |all: &[(u64, u8)]| {
+            let all = all.iter().map(|&(line, words)| LineWords::new(line, words));
+            Some(all.collect::<Vec<_>>())
+        };
+        let first = of(&[(3, 0b1000_0010), (5, 0xff), (6, 0xff), (7, 0x80), (8, 1)]);
+        assert_eq!(take(1, <[LineWords]>::to_vec), first);
+        assert_eq!(take(1, <[LineWords]>::to_vec), None);
+        assert_eq!(take(2, <[LineWords]>::to_vec), of(&[(5, 0xff)]));
     }
 }

@@ -1,6 +1,5 @@
 //! Memory: what a thread writes back becomes a record at its fence, and tickets say how far records have come.
 
-use core::ops::Range;
 use std::sync::Arc;
 
 use firn_format::log::{Record, RecordWriter};
@@ -10,6 +9,7 @@ use firn_media::{Level, MediumError, Ticket, WhenDurable};
 use firn_units::{LINE_BYTES, VirtAddr, WORD_BYTES, WORDS_PER_LINE};
 
 use super::group::{Failed, Group};
+use super::noted::LineWords;
 use super::pages::Pages;
 use super::{Logged, noted};
 
@@ -24,10 +24,8 @@ impl Logged {
         if self.shares_statistics && ALL_BLOCKS.contains(&at.0) {
             return;
         }
-        let last = at.0 + len - 1;
-        let lines = at.0 / LINE_BYTES..last / LINE_BYTES + 1;
-        if !noted::note(self.number, lines.clone()) {
-            self.append_at_once(on, lines);
+        if !noted::note(self.number, at.0, len) {
+            self.append_at_once(on, at.0, len);
         }
     }
 
@@ -59,11 +57,11 @@ impl Logged {
         });
     }
 
-    /// Appends lines before their fence, which persistent memory may do, too: for a thread that cannot note them any more.
+    /// Appends words before their fence, which persistent memory may do, too: for a thread that cannot note them any more.
     #[cold]
-    fn append_at_once(&self, on: &impl Pages, lines: Range<u64>) {
+    fn append_at_once(&self, on: &impl Pages, at: u64, len: u64) {
         if let Some(group) = self.group() {
-            group.append_lines(&lines.collect::<Vec<_>>(), on);
+            group.append_lines(&noted::lines(at, len).collect::<Vec<_>>(), on);
         }
     }
 
@@ -165,20 +163,25 @@ impl Failed {
     }
 }
 
-/// A line's content as it was at one moment.
+/// Words of a line as they were at one moment; zero for the others.
 ///
 /// Other threads may store to the line meanwhile, and on persistent memory their stores become durable in their order. So
 /// the words are read until two readings agree. Loads do not pass loads on x86-64, so between the two every word had the
 /// value that was read.
 #[inline]
-pub(super) fn line(on: &impl Pages, number: u64) -> (u64, u8, [u64; WORDS_PER_LINE]) {
-    let at = number * LINE_BYTES;
-    let read = || core::array::from_fn(|word| on.word_at(at + word as u64 * WORD_BYTES));
+pub(super) fn content(on: &impl Pages, line: LineWords) -> (u64, u8, [u64; WORDS_PER_LINE]) {
+    let (at, asked) = (line.line() * LINE_BYTES, line.words());
+    let read = || {
+        core::array::from_fn(|word| match asked >> word & 1 {
+            0 => 0,
+            _ => on.word_at(at + word as u64 * WORD_BYTES),
+        })
+    };
     let mut words = read();
     loop {
         let again = read();
         if again == words {
-            return (at, u8::MAX, words);
+            return (at, asked, words);
         }
         words = again;
     }

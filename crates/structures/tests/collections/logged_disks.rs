@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -70,7 +70,7 @@ impl Disk for Doubtful {
         &self,
         file: (&File, Part),
         at: u64,
-        parts: &[IoSlice<'_>],
+        bytes: &[u8],
         durability: Durability,
     ) -> io::Result<usize> {
         self.call()?;
@@ -96,7 +96,7 @@ impl Disk for Doubtful {
                     .unwrap_or_else(PoisonError::into_inner);
             }
         }
-        SystemDisk.write(file, at, parts, durability)
+        SystemDisk.write(file, at, bytes, durability)
     }
 
     fn sync(&self, file: (&File, Part)) -> io::Result<()> {

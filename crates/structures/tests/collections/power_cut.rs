@@ -6,7 +6,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,14 +92,13 @@ impl Disk for Recorder {
         &self,
         file: (&File, Part),
         at: u64,
-        parts: &[IoSlice<'_>],
+        bytes: &[u8],
         durability: Durability,
     ) -> io::Result<usize> {
-        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.to_vec()).collect();
         let range = at..at + bytes.len() as u64;
         let content = |byte: u64| bytes[(byte - at) as usize];
         self.change(file, (range, &content), durability, || {
-            SystemDisk.write(file, at, parts, durability)
+            SystemDisk.write(file, at, bytes, durability)
         })
     }
 
