@@ -9,6 +9,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use std::fs::File;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use firn_units::{CHUNK_BYTES, FRAME_BYTES};
 use rustix::io::Errno;
@@ -16,7 +17,7 @@ use rustix::mm::{Advice, MapFlags, MremapFlags, MsyncFlags, ProtFlags};
 use rustix::mm::{MprotectFlags, mprotect};
 use rustix::mm::{madvise, mmap, mmap_anonymous, mremap_fixed, msync, munmap};
 
-use crate::system::{SCRAMBLE_STEP, scramble};
+use crate::system::{SCRAMBLE_STEP, scramble, usable_memory};
 use crate::{HugePages, Placement};
 
 /// Readable zeros behind the window, needed because a place adds a `u32` to an address in it.
@@ -48,13 +49,20 @@ pub(crate) struct Window {
     base: NonNull<u8>,
     /// Bytes without the guard, a power of two.
     bytes: u64,
+    /// Whether a page of a file is read alone, without those around it.
+    reads_alone: AtomicBool,
 }
+
+/// A file that takes more than this share of the memory that the process may use is read page by page. The system reads
+/// up to some megabytes around a page that is missing. Where a file does not fit into memory, these drive out pages that
+/// are needed, and most of them go unused themselves.
+const SHARE_READ_AHEAD: u64 = 2;
 
 // SAFETY: a window is an address range of the process, not of a thread; its methods change mappings by system calls,
 // which any thread may make.
 unsafe impl Send for Window {}
-// SAFETY: its methods take `&self` and change mappings by system calls, which the kernel orders; its fields never
-// change.
+// SAFETY: its methods take `&self` and change mappings by system calls, which the kernel orders; of its fields only
+// an atomic one changes.
 unsafe impl Sync for Window {}
 
 impl Window {
@@ -65,7 +73,11 @@ impl Window {
             Placement::System => reserve_anywhere(bytes)?,
             Placement::Random(seed) => reserve_drawn(bytes, seed)?,
         };
-        let window = Self { base, bytes };
+        let window = Self {
+            base,
+            bytes,
+            reads_alone: AtomicBool::new(false),
+        };
         let _ = window.advise(0..bytes, Advice::LinuxDontDump);
         Ok(window)
     }
@@ -128,6 +140,7 @@ impl Window {
         match moved {
             Ok(_) => {
                 core::mem::forget(aside);
+                self.advise_reading(range);
                 Ok(())
             }
             Err(refused) => {
@@ -135,6 +148,17 @@ impl Window {
                 Err(refused)
             }
         }
+    }
+
+    /// Has the pages of a file that was mapped read alone, once it does not fit well into memory. Only a hint.
+    fn advise_reading(&self, range: Range<u64>) {
+        let fits = range.end <= usable_memory() / SHARE_READ_AHEAD;
+        let from = match self.reads_alone.fetch_or(!fits, Ordering::Relaxed) {
+            true => range.start,
+            false if fits => return,
+            false => 0,
+        };
+        let _ = self.advise(from..range.end, Advice::Random);
     }
 
     /// Asks for huge pages in the range, and does without if there are none.

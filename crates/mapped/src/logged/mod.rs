@@ -57,6 +57,7 @@ use firn_format::superblock::OpenState;
 use firn_log::{Log, Reach};
 use firn_units::FRAME_BYTES;
 use rangemap::RangeSet;
+use rustix::fs::{Advice, fadvise};
 
 use self::checkpointer::Checkpointer;
 pub use self::disk::{Disk, Durability, Part, SystemDisk};
@@ -153,6 +154,9 @@ impl Logged {
         log: Log,
         log_file: LogFile,
     ) -> Result<(), MappedError> {
+        // Pages are read one here, one there, and in ascending order, which the system takes for the start of a sequence.
+        // Where memory is short, what it would read ahead drives out what is needed. Only a hint; faults do not follow it.
+        let _ = fadvise(&on.file().file, 0, None, Advice::Random);
         let checkpointer = Arc::new(Checkpointer {
             group: Arc::new(Group::new(
                 log,

@@ -13,5 +13,6 @@ mod growth;
 mod huge_pages;
 mod locks;
 mod persistence;
+mod read_ahead;
 mod read_only;
 mod zeros;
