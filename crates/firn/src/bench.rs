@@ -7,7 +7,7 @@ use firn_lab::LabError;
 use firn_lab::bench::durable::{self, DurableOptions, FillPlan};
 use firn_lab::bench::simulator::{self, Rate, SimulatorOptions};
 use firn_lab::bench::{
-    self, BenchError, Build, Domain, Figure, Machine, Options, ReopenPlan, RivalSource,
+    self, BenchError, Build, Domain, Machine, Options, Placed, ReopenPlan, RivalSource,
 };
 
 use crate::Verdict;
@@ -352,12 +352,13 @@ fn rate_line(rate: &Rate) -> String {
         .to_owned()
 }
 
-const HEADER: &str = "system             operation                        threads   ns CPU  (min to max)           ns wall  fences   lines  rival/Firn";
+const HEADER: &str = "system             operation                        threads   ns CPU  (min to max)           ns wall  fences   lines  rival/Firn  level    medium";
 
-fn line(figure: &Figure) -> String {
+fn line(placed: &Placed) -> String {
+    let figure = &placed.figure;
     let optional = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.2}"));
     format!(
-        "{:<18} {:<34} {:>5} {:>8.1}  ({:.1} to {:.1}){:>12.1} {:>7} {:>7} {:>6}",
+        "{:<18} {:<34} {:>5} {:>8.1}  ({:.1} to {:.1}){:>12.1} {:>7} {:>7} {:>11}  {:<8} {}",
         figure.system,
         figure.operation,
         figure.threads,
@@ -368,5 +369,7 @@ fn line(figure: &Figure) -> String {
         optional(figure.fences_per_op),
         optional(figure.lines_per_op),
         optional(figure.ratio_to_rival),
+        placed.level,
+        placed.medium,
     )
 }

@@ -20,7 +20,18 @@ fn figures(only: &str) -> Vec<Value> {
     let called = firn(&arguments);
     assert_eq!(called.status, 0, "{}", called.err);
     let all: Value = serde_json::from_str(&called.out).expect("JSON");
-    all.as_array().expect("an array").clone()
+    let all = all.as_array().expect("an array").clone();
+    for figure in all.iter().filter(|figure| figure["system"] == "firn") {
+        let (medium, level) = (&figure["medium"], &figure["level"]);
+        let medium = medium.as_str().expect("a medium");
+        let domain = level.as_str().expect("a level");
+        let pool = format!("pool, domain {domain}, ");
+        assert!(
+            medium.starts_with(&pool) && medium.len() > pool.len(),
+            "{figure}"
+        );
+    }
+    all
 }
 
 fn number(figure: &Value, field: &str) -> f64 {

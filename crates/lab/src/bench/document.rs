@@ -6,6 +6,7 @@ use std::path::Path;
 use super::bars::{Bar, MISSED, bars};
 use super::figure::Figure;
 use super::machine::Machine;
+use super::media::Placed;
 use super::{BenchError, Options, collector, cores, structures};
 
 const HEAD: &str = "\
@@ -71,14 +72,16 @@ pub fn write(
     path: &Path,
     machine: &Machine,
     options: &Options,
-    figures: &[Figure],
+    placed: &[Placed],
 ) -> Result<(), BenchError> {
-    let text = document(machine, options, figures);
+    let text = document(machine, options, placed);
     firn_mapped::write_whole(path, text.as_bytes())
         .map_err(BenchError::io(format!("writing {}", path.display())))
 }
 
-fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String {
+fn document(machine: &Machine, options: &Options, placed: &[Placed]) -> String {
+    let figures: Vec<Figure> = placed.iter().map(|placed| placed.figure.clone()).collect();
+    let figures = &figures[..];
     let mut page = HEAD.to_owned();
     page.push('\n');
     let rows = [
@@ -123,8 +126,10 @@ fn document(machine: &Machine, options: &Options, figures: &[Figure]) -> String 
         "ns wall",
         "fences",
         "lines",
+        "medium",
+        "level",
     ];
-    table(&mut page, &columns, figures.iter().map(row));
+    table(&mut page, &columns, placed.iter().map(row));
     page
 }
 
@@ -153,7 +158,8 @@ pub(super) fn bar(bar: &Bar) -> Vec<String> {
     cells
 }
 
-fn row(figure: &Figure) -> Vec<String> {
+fn row(placed: &Placed) -> Vec<String> {
+    let figure = &placed.figure;
     let count = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.2}"));
     vec![
         figure.system.clone(),
@@ -169,6 +175,8 @@ fn row(figure: &Figure) -> Vec<String> {
         nanoseconds(figure.ns_wall_per_op),
         count(figure.fences_per_op),
         count(figure.lines_per_op),
+        placed.medium.clone(),
+        placed.level.to_owned(),
     ]
 }
 

@@ -15,6 +15,7 @@
 //! operation, rig, herd    what is measured, on any medium
 //! clock, figure, cores    how it is timed and reported, and how far the cores are
 //! pools, rival, reclaim   what it is measured on
+//! media          what the systems keep their data in
 //! document, bars, machine the text of docs/performance.md
 //! ```
 //!
@@ -35,6 +36,7 @@ mod herd;
 mod long;
 mod machine;
 mod map;
+mod media;
 mod operation;
 mod phases;
 mod pools;
@@ -58,6 +60,7 @@ pub use figure::{Compaction, Figure};
 pub use firn_media::Domain;
 pub use machine::Machine;
 pub(crate) use machine::commit;
+pub use media::Placed;
 pub use reopen::{ReopenPlan, reopen};
 pub use rival::{Build, RivalSource};
 
@@ -101,7 +104,7 @@ impl Options {
 /// Measures what was selected.
 ///
 /// Errors: no pool could be made, the rival failed, a selected name is unknown.
-pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>, BenchError> {
+pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Placed>, BenchError> {
     let sections = [
         transactions::SECTION,
         allocator::SECTION,
@@ -151,5 +154,6 @@ pub fn run(options: &Options, progress: &mut dyn Progress) -> Result<Vec<Figure>
     figures.extend(structures::measure(options, &mut rivals, progress)?);
     let heap = rivals.iter_mut().find(|r| r.id == rival::LIBPMEMOBJ);
     figures.extend(collector::measure(options, heap, progress)?);
-    Ok(figures)
+    let figures = figures.into_iter();
+    Ok(figures.map(|figure| Placed::new(figure, options)).collect())
 }

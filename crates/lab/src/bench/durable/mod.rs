@@ -108,7 +108,7 @@ pub fn run(options: &DurableOptions, progress: &mut dyn Progress) -> Result<Repo
     if options.wants(volume::VOLUME) {
         volume::probe(options, folder)?;
     }
-    let kind = place::file_system(folder).unwrap_or_else(|| "unknown file system".to_owned());
+    let kind = super::media::file_system(folder);
     let mut rows = report::Rows::on(kind);
     if options.wants(inserts::INSERT) {
         let rivals = &mut started(options, folder)?;

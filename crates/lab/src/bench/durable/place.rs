@@ -12,20 +12,6 @@ const SECTOR_BYTES: u64 = 512;
 const PROBE_BYTES: u64 = 4 << 20;
 const PROBE_SLACK: u64 = 4 << 20;
 
-/// The file system that a folder lies on, as the kernel calls it.
-pub(super) fn file_system(folder: &Path) -> Option<String> {
-    let folder = folder.canonicalize().ok()?;
-    let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
-    let mounts = mounts.lines().filter_map(|line| {
-        let mut words = line.split(' ').skip(1);
-        Some((words.next()?, words.next()?))
-    });
-    let holding = mounts.filter(|(point, _)| folder.starts_with(point));
-    // Of two on one point, the later one is seen.
-    let (_, kind) = holding.max_by_key(|(point, _)| point.len())?;
-    Some(kind.to_owned())
-}
-
 /// A loop device on a file, with an ext4 of its own that is mounted. All of it goes with this value.
 pub(super) struct Device {
     /// The folder with the image; removed last.
