@@ -21,7 +21,7 @@
 //! | L5: only records that are durable go home | home never holds what the log may lose |
 //! | L6: home is synced before a head moves the tail | a torn home is written again from the log |
 //! | L7: a segment is free once a durable head's tail is past it | the log that counts is never overwritten |
-//! | L8: slots are written before they are used | a write to the log allocates nothing, so it cannot fail for want of space |
+//! | L8: heads and slots are written before they are used | a write to the log allocates nothing, so it cannot fail for want of space |
 //! | L9: recovery empties the log into home and draws a new salt | nothing written after a gap ever follows it |
 #![forbid(unsafe_code)]
 

@@ -340,9 +340,7 @@ impl Driver {
             break;
         }
         let now = words_of(&self.home_file);
-        let survived = self.states[acknowledged..]
-            .iter()
-            .any(|words| *words == now);
+        let survived = self.states[acknowledged..].contains(&now);
         if !survived {
             return Err(format!(
                 "{acknowledged} records were durable, and this is none of the states from there on"

@@ -53,13 +53,13 @@ pub(crate) struct Blocks {
     pub(crate) shared: bool,
 }
 
-/// All blocks of the file's first `len` bytes, in order. `None` if the file system cannot tell.
-pub(crate) fn blocks(file: &File, len: u64) -> Result<Option<Vec<Blocks>>, Errno> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    while at < len {
+/// All blocks of a range of the file, in order. `None` if the file system cannot tell.
+pub(crate) fn blocks(file: &File, range: Range<u64>) -> Result<Option<Vec<Blocks>>, Errno> {
+    let (mut found, mut at, end) = (Vec::new(), range.start, range.end);
+    while at < end {
         let mut request = Request {
             start: at,
-            length: len - at,
+            length: end - at,
             flags: 0,
             mapped: 0,
             room: AT_ONCE as u32,
@@ -85,13 +85,14 @@ pub(crate) fn blocks(file: &File, len: u64) -> Result<Option<Vec<Blocks>>, Errno
         }
         let extents = &request.extents[..(request.mapped as usize).min(AT_ONCE)];
         for extent in extents {
-            let end = extent.logical.saturating_add(extent.length).min(len);
-            if extent.logical.max(at) < end {
+            let start = extent.logical.max(at);
+            let until = extent.logical.saturating_add(extent.length).min(end);
+            if start < until {
                 found.push(Blocks {
-                    range: extent.logical.max(at)..end,
+                    range: start..until,
                     shared: extent.flags & SHARED != 0,
                 });
-                at = end;
+                at = until;
             }
         }
         if extents.last().is_none_or(|last| last.flags & LAST != 0) || extents.len() < AT_ONCE {
@@ -99,4 +100,75 @@ pub(crate) fn blocks(file: &File, len: u64) -> Result<Option<Vec<Blocks>>, Errno
         }
     }
     Ok(Some(found))
+}
+
+/// The parts of a range that have no blocks of the file's own, in order. `None` if the file system cannot tell.
+pub(crate) fn holes(file: &File, range: &Range<u64>) -> Result<Option<Vec<Range<u64>>>, Errno> {
+    let Some(blocks) = blocks(file, range.clone())? else {
+        return Ok(None);
+    };
+    let (mut holes, mut at) = (Vec::new(), range.start);
+    let own = blocks.into_iter().filter(|blocks| !blocks.shared);
+    let end = range.end..range.end;
+    for Range { start, end } in own.map(|blocks| blocks.range).chain([end]) {
+        if at < start {
+            holes.push(at..start);
+        }
+        at = end;
+    }
+    Ok(Some(holes))
+}
+
+/// The pieces of a file of `len` bytes that have some blocks and lack others.
+pub(crate) fn incomplete(blocks: &[Blocks], piece: u64, len: u64) -> Vec<Range<u64>> {
+    let mut found: Vec<Range<u64>> = Vec::new();
+    let (mut start, mut held) = (0, 0);
+    let mut end_piece = |start: u64, held: u64| {
+        let whole = start..(start + piece).min(len);
+        if held == 0 || held >= whole.end - whole.start {
+            return;
+        }
+        match found.last_mut() {
+            Some(last) if last.end == whole.start => last.end = whole.end,
+            _ => found.push(whole),
+        }
+    };
+    for Blocks { range, .. } in blocks {
+        let mut at = range.start;
+        while at < range.end {
+            let here = at - at % piece;
+            if here != start {
+                end_piece(start, held);
+                (start, held) = (here, 0);
+            }
+            let end = range.end.min(here + piece);
+            held += end - at;
+            at = end;
+        }
+    }
+    end_piece(start, held);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_with_some_blocks_are_found() {
+        let blocks = |ranges: &[Range<u64>]| -> Vec<Blocks> {
+            let owned = |range: &Range<u64>| Blocks {
+                range: range.clone(),
+                shared: false,
+            };
+            ranges.iter().map(owned).collect()
+        };
+        let found = |ranges: &[Range<u64>]| incomplete(&blocks(ranges), 8, 36);
+        assert_eq!(found(&[]), []);
+        assert_eq!(found(&[0..8, 16..24, 32..36]), []);
+        assert_eq!(found(&[0..4, 4..8, 9..10]), [8..16]);
+        assert_eq!(found(&[1..7, 7..8]), [0..8]);
+        assert_eq!(found(&[4..20, 33..36]), [0..8, 16..24, 32..36]);
+        assert_eq!(found(&[4..8, 8..12, 23..33]), [0..24, 32..36]);
+    }
 }

@@ -18,7 +18,7 @@ use firn_units::{CHUNK_BYTES, FRAME_BYTES, VirtAddr, WORD_BYTES};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstat, ftruncate, seek};
 use rustix::io::Errno;
 
-use crate::extents::{self, Blocks};
+use crate::extents::{self, Blocks, incomplete};
 use crate::file::{PoolFile, punch, retry};
 use crate::holes::Holes;
 use crate::mapped::asked_of;
@@ -150,7 +150,7 @@ impl Mapped {
         };
         let len = self.len();
         let asking = |e| self.io("asking for the file's blocks", e);
-        let known = extents::blocks(&file.file, len).map_err(asking)?;
+        let known = extents::blocks(&file.file, 0..len).map_err(asking)?;
         let blocks = match known {
             Some(blocks) => blocks,
             None => {
@@ -369,6 +369,10 @@ impl Mapped {
                     }
                 })
             }
+            // xfs wants as much space as the range is long, even where it has its blocks.
+            Err(refused @ (Errno::NOSPC | Errno::DQUOT)) if range.end <= old_len => {
+                allocate_holes(file, range, refused)
+            }
             other => other,
         };
         result.inspect_err(|_| {
@@ -386,6 +390,18 @@ impl Mapped {
             other => self.io(doing, other),
         }
     }
+}
+
+/// Allocates what a range within the file lacks, hole by hole, after it was `refused` as a whole.
+fn allocate_holes(file: &PoolFile, range: Range<u64>, refused: Errno) -> Result<(), Errno> {
+    let holes = extents::holes(&file.file, &range)?.ok_or(refused)?;
+    if holes == [range] {
+        return Err(refused);
+    }
+    holes.into_iter().try_for_each(|hole| {
+        let (plain, len) = (FallocateFlags::empty(), hole.end - hole.start);
+        retry(|| fallocate(&file.file, plain, hole.start, len))
+    })
 }
 
 /// Allocates blocks if the file system has no call for it, by writing zeros into the range's holes. Nobody stores to a
@@ -419,37 +435,6 @@ fn fill_holes(
     Ok(())
 }
 
-/// The pieces of a file of `len` bytes that have some blocks and lack others.
-fn incomplete(blocks: &[Blocks], piece: u64, len: u64) -> Vec<Range<u64>> {
-    let mut found: Vec<Range<u64>> = Vec::new();
-    let (mut start, mut held) = (0, 0);
-    let mut end_piece = |start: u64, held: u64| {
-        let whole = start..(start + piece).min(len);
-        if held == 0 || held >= whole.end - whole.start {
-            return;
-        }
-        match found.last_mut() {
-            Some(last) if last.end == whole.start => last.end = whole.end,
-            _ => found.push(whole),
-        }
-    };
-    for Blocks { range, .. } in blocks {
-        let mut at = range.start;
-        while at < range.end {
-            let here = at - at % piece;
-            if here != start {
-                end_piece(start, held);
-                (start, held) = (here, 0);
-            }
-            let end = range.end.min(here + piece);
-            held += end - at;
-            at = end;
-        }
-    }
-    end_piece(start, held);
-    found
-}
-
 /// The first hole at or after `at`. Everything from the file's length `len` on is one hole.
 fn next_hole(file: &File, at: u64, len: u64) -> Result<Range<u64>, Errno> {
     if at >= len {
@@ -461,28 +446,5 @@ fn next_hole(file: &File, at: u64, len: u64) -> Result<Range<u64>, Errno> {
         // No data follows the hole.
         Err(Errno::NXIO) => Ok(start..u64::MAX),
         Err(other) => Err(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_with_some_blocks_are_found() {
-        let blocks = |ranges: &[Range<u64>]| -> Vec<Blocks> {
-            let owned = |range: &Range<u64>| Blocks {
-                range: range.clone(),
-                shared: false,
-            };
-            ranges.iter().map(owned).collect()
-        };
-        let found = |ranges: &[Range<u64>]| incomplete(&blocks(ranges), 8, 36);
-        assert_eq!(found(&[]), []);
-        assert_eq!(found(&[0..8, 16..24, 32..36]), []);
-        assert_eq!(found(&[0..4, 4..8, 9..10]), [8..16]);
-        assert_eq!(found(&[1..7, 7..8]), [0..8]);
-        assert_eq!(found(&[4..20, 33..36]), [0..8, 16..24, 32..36]);
-        assert_eq!(found(&[4..8, 8..12, 23..33]), [0..24, 32..36]);
     }
 }

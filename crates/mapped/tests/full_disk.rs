@@ -244,6 +244,33 @@ fn stores_to_allocated_blocks_take_no_others_on_xfs() {
     stores_to_blocks_take_no_others("mkfs.xfs");
 }
 
+/// xfs wants as much space as a range is long, even where it has its blocks.
+fn a_range_needs_space_for_its_holes_alone(mkfs: &str) {
+    let Some(device) = disk(mkfs) else { return };
+    let path = device.path().join("pool");
+    let medium = support::named(&path, CHUNKS * CHUNK_BYTES, &options());
+    store_everywhere(&medium, 0);
+    device.fill();
+    let all = || medium.reserve(VirtAddr(0), medium.len());
+    all().unwrap();
+    medium.discard(VirtAddr(CHUNK_BYTES), CHUNK_BYTES).unwrap();
+    all().unwrap();
+    store_everywhere(&medium, 0);
+    medium.sync().unwrap();
+    let more = medium.reserve(VirtAddr(medium.len()), CHUNK_BYTES);
+    assert!(matches!(more, Err(MediumError::NoSpace { .. })), "{more:?}");
+}
+
+#[test]
+fn a_range_needs_space_for_its_holes_alone_on_ext4() {
+    a_range_needs_space_for_its_holes_alone("mkfs.ext4");
+}
+
+#[test]
+fn a_range_needs_space_for_its_holes_alone_on_xfs() {
+    a_range_needs_space_for_its_holes_alone("mkfs.xfs");
+}
+
 /// Older versions leave such holes, and so do programs that copy sparsely.
 fn holes_beside_blocks_are_filled_when_the_file_is_opened(mkfs: &str) {
     use std::os::unix::fs::FileExt;

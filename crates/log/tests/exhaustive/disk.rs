@@ -2,8 +2,11 @@
 //!
 //! A disk writes a sector as a whole. Of what was written to a sector since the last sync any content may be left, whatever
 //! the other sectors are left with.
+//!
+//! A block has its space once it was written and synced. Until then a write to it may be refused, as others fill the disk at
+//! any moment.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use firn_format::log::{BLOCK_BYTES, Block, HEAD_BLOCKS};
@@ -156,6 +159,8 @@ pub struct File {
     written: BTreeMap<usize, Vec<(u32, Id)>>,
     /// Contents that a failed sync has given up: a later one does not reach them.
     given_up: BTreeMap<usize, Vec<Id>>,
+    /// Blocks that have their space.
+    allocated: BTreeSet<usize>,
     moment: u32,
 }
 
@@ -163,6 +168,7 @@ impl File {
     pub fn durable(blocks: Vec<Id>) -> Self {
         Self {
             len: blocks.len(),
+            allocated: (0..blocks.len()).collect(),
             durable: blocks,
             ..Self::default()
         }
@@ -181,6 +187,11 @@ impl File {
 
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether a write to a block may be refused for want of space.
+    pub fn may_refuse(&self, block: usize) -> bool {
+        !self.allocated.contains(&block)
     }
 
     pub fn write(&mut self, block: usize, content: Id) {
@@ -208,6 +219,7 @@ impl File {
             let count = written.partition_point(|(at, _)| *at <= moment);
             if let Some((_, id)) = written.drain(..count).next_back() {
                 self.durable[block] = id;
+                self.allocated.insert(block);
                 self.given_up.remove(&block);
             }
         }
@@ -269,6 +281,8 @@ impl File {
             key.extend([u32::MAX - 1, *block as u32]);
             key.extend(given_up);
         }
+        key.push(u32::MAX - 2);
+        key.extend(self.allocated.iter().map(|&block| block as u32));
         key
     }
 }

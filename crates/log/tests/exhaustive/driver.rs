@@ -3,8 +3,8 @@
 use firn_format::log::{BLOCK_BYTES, Head, RecordWriter, head_offset};
 use firn_log::{Checkpoint, Growth, Log, Next, Options, Reach, Sync, Write};
 
-use crate::disk::{Contents, File, Id, ZEROS};
-use crate::faults::Fault;
+use crate::disk::{Bytes, Contents, File, Id, ZEROS};
+use crate::faults::{Fault, joined};
 use crate::pool::{Deed, FRAMES, Words, bring_home, store};
 
 /// What is explored.
@@ -104,8 +104,12 @@ pub struct Driver<'c> {
     stage: Stage,
     /// The newest record of each write, and whether it is durable by itself.
     writes: Vec<(u64, bool)>,
+    /// The last block of the newest write.
+    last: Option<u64>,
     heads: u64,
     has_failed: bool,
+    /// The block to which the disk has refused a write for want of space, though the log counts on it (L8).
+    pub refused: Option<usize>,
 }
 
 /// A pool and its log where an opening begins, both durable.
@@ -168,8 +172,10 @@ impl<'c> Driver<'c> {
             growing: None,
             stage: Stage::None,
             writes: Vec::new(),
+            last: None,
             heads: 0,
             has_failed: false,
+            refused: None,
         }
     }
 
@@ -275,8 +281,11 @@ impl<'c> Driver<'c> {
                 true
             }
             Next::Grow(growth) => {
-                let bytes = growth.bytes();
-                for at in (bytes.start..bytes.end).step_by(BLOCK_BYTES as usize) {
+                let bytes = match self.is(Fault::UnwrittenSlots) {
+                    true => 0..0,
+                    false => growth.bytes(),
+                };
+                for at in bytes.step_by(BLOCK_BYTES as usize) {
                     self.disk.log.write(block(at), ZEROS);
                 }
                 self.growing = Some(growth);
@@ -284,14 +293,41 @@ impl<'c> Driver<'c> {
             }
             Next::Write(mut write) => {
                 write.durable |= reach == Reach::Disk && self.is(Fault::DurableAlone);
-                for (bytes, &at) in write.blocks.iter().zip(&write.offsets) {
-                    self.disk.log.write(block(at), contents.id(bytes));
-                }
-                self.writes
-                    .push((write.blocks.count() as u64, write.durable));
-                self.writing = Some(write);
+                self.begin_write(write, contents);
                 true
             }
+        }
+    }
+
+    /// Writes what the log asked for, after the fault that there may be.
+    fn begin_write(&mut self, mut write: Write, contents: &mut Contents) {
+        let mut blocks: Vec<Bytes> = write.blocks.iter().copied().collect();
+        let last = write.offsets.last().copied();
+        // Only where nothing else goes wrong: a checkpoint takes both writes or none.
+        let is_shared =
+            self.is(Fault::SharedBlock) && write.durable && self.log.home() < self.log.durable();
+        if is_shared && let Some(at) = self.last {
+            let before = *contents.bytes(self.disk.log.now(block(at)));
+            if let Some((shared, empty)) = joined(&before, &blocks[0]) {
+                blocks[0] = empty;
+                blocks.push(shared);
+                write.offsets.push(at);
+            }
+        }
+        self.last = last;
+        for (bytes, &at) in blocks.iter().zip(&write.offsets) {
+            self.write_log(block(at), contents.id(bytes));
+        }
+        self.writes
+            .push((write.blocks.count() as u64, write.durable));
+        self.writing = Some(write);
+    }
+
+    /// Writes a block that the log counts on. The disk refuses whatever it may (L8).
+    fn write_log(&mut self, block: usize, content: Id) {
+        match self.disk.log.may_refuse(block) {
+            true => self.refused = Some(block),
+            false => self.disk.log.write(block, content),
         }
     }
 
@@ -383,7 +419,7 @@ impl<'c> Driver<'c> {
             Stage::Synced(checkpoint) => {
                 let head = self.log.head_after(&checkpoint);
                 let at = block(head_offset(head.generation));
-                self.disk.log.write(at, contents.id(&head.encode()));
+                self.write_log(at, contents.id(&head.encode()));
                 self.heads += 1;
                 Stage::Headed(checkpoint, head)
             }

@@ -122,7 +122,13 @@ impl Explorer {
             return;
         }
         self.counts.states += 1;
-        self.crash(config, start, &driver, depth);
+        match driver.refused {
+            Some(block) => {
+                let what = "a write to the log is refused for want of space";
+                self.found = Some(format!("{what}, at block {block} of its file"));
+            }
+            None => self.crash(config, start, &driver, depth),
+        }
         if let Some(found) = &mut self.found {
             *found = format!(
                 "{found}\n{}, opening {}: {steps:?}",

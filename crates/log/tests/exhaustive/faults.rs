@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use firn_format::log::{BLOCK_BYTES, Block, BlockHeader, HEAD_BLOCKS, Head, Record, next_record};
+use firn_format::log::{
+    BLOCK_BYTES, Block, BlockHeader, HEAD_BLOCKS, Head, PAYLOAD_BYTES, Record, next_record,
+};
 use firn_log::{LogError, newest_head, scan};
 
 use crate::disk::{Bytes, Contents, Id};
@@ -24,12 +26,16 @@ pub enum Fault {
     Checksum,
     /// L3: recovery takes a block for the one that belongs in its place, whatever its number is.
     Lap,
+    /// L4: a write begins in the last block of the one before, which is durable and is written again.
+    SharedBlock,
     /// L5: home gets what is not durable yet.
     HomeBeforeLog,
     /// L6: a head moves the tail while home is not synced.
     TailBeforeHome,
     /// L7: a segment is given out while no durable head has passed it.
     FreeBeforeHead,
+    /// L8: slots count as added to the file though nothing was written there.
+    UnwrittenSlots,
     /// L9: the log goes on with its old salt after a crash.
     OldSalt,
     /// A failed sync is tried again, and its success is believed.
@@ -69,6 +75,29 @@ pub fn read_log(
     }
     let found = scan(&mut read, &head, log.len() as u64 * BLOCK_BYTES)?;
     Ok((head, found.records))
+}
+
+/// The last block of a write, with the payload of the next one's first block behind its own, and what is left of that
+/// block: it is empty, and in its place because the log counts it. `None` where there is no room.
+pub fn joined(last: &Bytes, first: &Bytes) -> Option<(Bytes, Bytes)> {
+    let (last, first) = (Block::decode(last)?, Block::decode(first)?);
+    let payload = [last.payload, first.payload].concat();
+    if payload.len() > PAYLOAD_BYTES {
+        return None;
+    }
+    let sealed = |number, begins, payload: &[u8]| {
+        let mut bytes = [0; BLOCK_BYTES as usize];
+        let header = BlockHeader {
+            salt: first.salt,
+            number,
+            begins,
+            durable: first.durable,
+        };
+        header.seal(payload, &mut bytes);
+        bytes
+    };
+    let empty = sealed(first.number, false, &[]);
+    Some((sealed(last.number, last.begins, &payload), empty))
 }
 
 /// Gives a block the checksum of what it holds.

@@ -1,5 +1,6 @@
 //! Does a log whose disk loses power hold a prefix of what was appended, with all that was durable? Every execution of
-//! small logs is crashed at every step, with every content of every sector, and again inside the recovery.
+//! small logs is crashed at every step, with every content of every sector, and again inside the recovery. No write to the
+//! log is ever refused for want of space.
 
 mod disk;
 mod driver;
@@ -61,7 +62,7 @@ const SPACE: Config = Config {
 const ALL: [Config; 4] = [AT_ONCE, TORN, LAPS, SPACE];
 
 /// Every fault, and where it shows.
-const FAULTS: [(Fault, Config); 12] = [
+const FAULTS: [(Fault, Config); 14] = [
     (Fault::StaleLine, AT_ONCE),
     (Fault::Order, AT_ONCE),
     (Fault::NotDurable, AT_ONCE),
@@ -69,9 +70,11 @@ const FAULTS: [(Fault, Config); 12] = [
     (Fault::DurableAlone, AT_ONCE),
     (Fault::Checksum, TORN),
     (Fault::Lap, LAPS),
+    (Fault::SharedBlock, TORN),
     (Fault::HomeBeforeLog, AT_ONCE),
     (Fault::TailBeforeHome, AT_ONCE),
     (Fault::FreeBeforeHead, AT_ONCE),
+    (Fault::UnwrittenSlots, TORN),
     (Fault::OldSalt, AT_ONCE),
     (Fault::Poison, AT_ONCE),
 ];

@@ -1,5 +1,6 @@
 //! The file of a log: beside the pool, read and written in whole blocks.
 
+use core::ops::Range;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -67,7 +68,7 @@ impl LogFile {
         }
     }
 
-    /// Makes a log with slots for `bytes` bytes, written with zeros (L8), and a head, all of it durable, the name
+    /// Makes a log whose heads and `slots` are written with zeros (L8), then its first head, all of it durable, the name
     /// included. It replaces one that is left of an earlier pool.
     ///
     /// Errors: what the system says; then there is no log.
@@ -82,7 +83,8 @@ impl LogFile {
         let file = retry(|| open(&path, flags, mode))?.into();
         let log = Self::around(file, path, disk)?;
         let made = log
-            .grow(slots)
+            .write_zeros(0..slots.bytes().end)
+            .and_then(|()| log.sync())
             .and_then(|()| log.write_head(head))
             .and_then(|()| sync_directory(&log.path));
         match made {
@@ -177,16 +179,21 @@ impl LogFile {
 
     /// Writes zeros to new slots, durable on return, so that later writes there change no metadata.
     pub(super) fn grow(&self, growth: &Growth) -> io::Result<()> {
+        self.write_zeros(growth.bytes())?;
+        self.sync()
+    }
+
+    /// Writes zeros to blocks, durable after the next sync.
+    fn write_zeros(&self, bytes: Range<u64>) -> io::Result<()> {
         const STEP_BLOCKS: u64 = 256;
         let zeros = Blocks::zeros(STEP_BLOCKS as usize);
-        let bytes = growth.bytes();
         for at in bytes.clone().step_by((STEP_BLOCKS * BLOCK_BYTES) as usize) {
             let count = (bytes.end - at) / BLOCK_BYTES;
             let count = count.min(STEP_BLOCKS) as usize;
             let zeros = zeros.bytes(0..count);
             self.write_blocks(&self.direct, at, zeros, Durability::WithNextSync)?;
         }
-        self.sync()
+        Ok(())
     }
 
     /// Makes the file's length and everything that was written durable.

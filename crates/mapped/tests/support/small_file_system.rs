@@ -2,12 +2,15 @@
 //! path.
 #![allow(dead_code, reason = "each test uses its part")]
 
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
+use firn_mapped::{Disk, Part, SystemDisk};
 use tempfile::TempDir;
 
 /// A small file system, mounted while this value lives.
+#[derive(Debug)]
 pub struct SmallFileSystem {
     mount: TempDir,
     _image: Option<TempDir>,
@@ -59,13 +62,15 @@ impl SmallFileSystem {
 
     /// Takes all remaining space.
     pub fn fill(&self) {
-        use std::io::Write;
+        use std::io::{Seek, SeekFrom, Write};
         for (number, piece) in [1 << 20, 4096, 4096].into_iter().enumerate() {
             let path = self.path().join(format!("ballast-{number}"));
             // The device is full when there is no space even for the file itself.
-            let Ok(mut ballast) = std::fs::File::create(path) else {
+            let Ok(mut ballast) = File::create(path) else {
                 break;
             };
+            let len = allocate_all(&ballast);
+            ballast.seek(SeekFrom::Start(len)).expect("a position");
             let piece = vec![1; piece];
             while ballast.write_all(&piece).is_ok() {}
             // By then the file may get space that the file system had reserved.
@@ -98,6 +103,20 @@ impl Drop for SmallFileSystem {
             self.mount.disable_cleanup(true);
         }
     }
+}
+
+/// Gives a file as many blocks as there are, where the file system can. Returns how long it is then.
+fn allocate_all(file: &File) -> u64 {
+    let mut len = 0;
+    for step in [64 << 20, 1 << 20, 4096] {
+        while SystemDisk
+            .allocate((file, Part::Home), len..len + step)
+            .is_ok()
+        {
+            len += step;
+        }
+    }
+    len
 }
 
 fn mount_point() -> Option<TempDir> {

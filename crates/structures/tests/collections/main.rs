@@ -3,9 +3,13 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../../../mapped/tests/support/small_file_system.rs"]
+mod small_file_system;
+
 mod bounded;
 mod damage;
 mod entries;
+mod full_disks;
 mod full_pool;
 mod list_model;
 mod logged;
