@@ -413,6 +413,13 @@ impl Space for Mapped {
         }
     }
 
+    fn most_copied_bytes(&self) -> u64 {
+        match self.flush {
+            Flush::Log => self.log().most_copied_bytes(),
+            _ => u64::MAX,
+        }
+    }
+
     #[inline(always)]
     fn is_full_of_copies(&self) -> bool {
         match self.flush {

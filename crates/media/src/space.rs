@@ -90,6 +90,13 @@ pub trait Space {
         false
     }
 
+    /// Bytes of the pool that the medium may hold in the process's memory. A cycle of the collector, whose copies and healed
+    /// references cannot be dropped before its end, takes a small part of them.
+    #[inline(always)]
+    fn most_copied_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Reads what the next [`Space::drop_copies`] compares, which waits for no device. May wait for the device.
     fn ready_copies(&self, from: VirtAddr) {
         let _ = from;

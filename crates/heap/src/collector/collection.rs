@@ -258,9 +258,19 @@ impl<'p, M: Medium> Collection<'p, M> {
             if most == 0 {
                 return Err(Ended::AddressesKept);
             }
-            goal.max_source_bytes = goal.max_source_bytes.min(most);
+            goal.max_source_bytes = goal.max_source_bytes.min(most).min(self.may_copy());
         }
         Ok(goal)
+    }
+
+    /// Bytes that a cycle may empty on a medium that bounds its copies of pages. Those of moved objects and of healed
+    /// references can be dropped only when the cycle has ended: it writes them back at its end, once, and stores to them
+    /// until then. A reference that is healed copies a page, so they may be some times what moves. No page would be
+    /// emptied if none fitted into the share.
+    fn may_copy(&self) -> u64 {
+        const SHARE: u64 = 8;
+        let share = self.inner.medium.most_copied_bytes() / SHARE;
+        share.max(self.options.pages.bytes())
     }
 
     fn plan(&mut self, goal: &Goal) -> Result<Result<Planned<'p, M>, Ended>, Error> {

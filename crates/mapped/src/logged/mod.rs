@@ -197,13 +197,16 @@ impl Logged {
         (self.options.bound_bytes / 4) as usize
     }
 
+    /// Bytes of the pages that the process may hold copies of.
+    pub(crate) fn most_copied_bytes(&self) -> u64 {
+        const SHARE: u64 = 4;
+        let bytes = self.options.memory_bytes;
+        bytes.unwrap_or_else(|| usable_memory() / SHARE)
+    }
+
     /// Pages that the process may hold copies of.
     fn most_copies(&self) -> usize {
-        let bytes = self.options.memory_bytes.unwrap_or_else(|| {
-            const SHARE: u64 = 4;
-            usable_memory() / SHARE
-        });
-        (bytes / FRAME_BYTES) as usize
+        (self.most_copied_bytes() / FRAME_BYTES) as usize
     }
 
     /// The log, if it is known whose it is.
