@@ -323,7 +323,9 @@ fn compare<const N: usize>(
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     let libraries = library(folder.path());
-    println!("{BLOCKS} blocks of each in turn, {ROUNDS} rounds of {OBJECTS}; processor time, ADR");
+    println!(
+        "{BLOCKS} blocks of each in turn, {ROUNDS} rounds of {OBJECTS}; processor time; pools in memory, domain adr, level adr"
+    );
     let calls = compile(["gcc", "-std=gnu11"], "calls.c", &libraries);
     let in_c = || numbers(&calls, &libraries, &[ROUNDS as u64]);
     compare(CALLS, "C", in_rust, in_c);

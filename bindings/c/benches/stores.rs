@@ -144,7 +144,7 @@ fn main() {
         rounds.entry("chase").or_default().push(chase.run(&[]));
     }
     println!(
-        "{ROUNDS} rounds of both in turn, {ENTRIES} entries; processor time of the thread, ADR"
+        "{ROUNDS} rounds of both in turn, {ENTRIES} entries; processor time of the thread; pools on tmpfs, domain adr, level adr"
     );
     let mean = table(&rounds, &PHASES);
     println!("| geometric mean | | | {mean:.2} |");

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let elements = std::env::args()
         .nth(1)
         .map_or(Ok(1_000_000), |n| n.parse())?;
-    println!("{elements} elements of 128 bytes; pool in memory, domain process");
+    println!("{elements} elements of 128 bytes; pool in memory, domain process, level process");
     let medium = Mapped::anonymous(64 << 20, &MappedOptions::default())?;
     let pool = Pool::create(medium, &PoolOptions::new("speed"))?;
     let mut session = pool.session()?;

@@ -52,7 +52,9 @@ fn seen<'g, V: View<'g, Medium = Mapped>>(
 }
 
 fn run(kind: &str, entries: u64) -> Result<(), AnyError> {
-    println!("{kind}, {entries} entries, values of 100 bytes; pool in memory, domain process");
+    println!(
+        "{kind}, {entries} entries, values of 100 bytes; pool in memory, domain process, level process"
+    );
     let medium = Mapped::anonymous(64 << 20, &MappedOptions::default())?;
     let pool = Pool::create(medium, &PoolOptions::new("speed"))?;
     let mut session = pool.session()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::figure::Figure;
-use super::{Domain, Options, cores, reopen};
+use super::{Domain, Options, cores, reopen, rival};
 
 /// A figure, with its medium and level.
 #[derive(Clone, Debug, Serialize)]
@@ -15,8 +15,7 @@ pub struct Placed {
     pub figure: Figure,
     /// What the system keeps its data in.
     pub medium: String,
-    /// How durable an operation is when it returns: the level of a pool with a log, else its domain. For a rival `how` says
-    /// it.
+    /// How durable an operation is when it returns: the level of a pool with a log and of a database, else the domain.
     pub level: &'static str,
 }
 
@@ -43,7 +42,11 @@ fn place(figure: &Figure, options: &Options) -> (String, &'static str) {
     match figure.system.as_str() {
         "firn" => (format!("pool, domain {domain}, {on}"), domain.name()),
         cores::SYSTEM => ("memory".to_owned(), "none"),
-        _ => (format!("its own files, {on}"), "its own"),
+        heap if heap.starts_with(rival::LIBPMEMOBJ) => {
+            (format!("libpmemobj pool, {on}"), domain.name())
+        }
+        // The databases are not told to skip a sync, or to delay it.
+        _ => (format!("database, {on}"), "sync"),
     }
 }
 
