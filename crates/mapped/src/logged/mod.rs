@@ -1,7 +1,7 @@
 //! A file on an ordinary disk as persistent memory: updates go to a log, and later home.
 //!
 //! HOOP's idea (section III) in software, for a [`crate::Mapped`] in [`firn_media::Domain::Logged`]. The pool's pages are mapped privately, so nothing that is stored reaches the
-//! file by itself. A write-back notes its lines for the thread, and a fence appends their content to the log in memory:
+//! file by itself. A write-back notes its words for the thread, and a fence appends their content to the log in memory:
 //! order, which waits for nothing. Durability is a ticket's matter: whoever waits for one writes the log for all
 //! ([`group`]). In the background what is durable goes home, each word once ([`checkpointer`]).
 //!
@@ -10,14 +10,16 @@
 //!
 //! # Why any prefix of the log is an image that the heap expects
 //!
-//! The medium is in [`firn_media::Domain::Logged`], in which a line is durable once it was written back and fenced, as in
-//! [`firn_media::Domain::Adr`]. Each fence appends what its thread wrote back, with the content of that moment, in one step (L1). A
-//! prefix of the log therefore holds, of each line, the content of its last record; any fence in the prefix has all its
-//! lines there; and a line never goes back. That is an image that `Adr` allows.
+//! The medium is in [`firn_media::Domain::Logged`], in which a word is durable once it was written back and fenced. Each
+//! fence appends the words that its thread wrote back, with the content of that moment, in one step (L1). A prefix of the
+//! log therefore holds, of each word, the content of its last record; any fence in the prefix has all its words there; and
+//! a word never goes back. [`firn_media::Domain::Adr`] allows the same image but for words that were stored to and not
+//! written back: there they may come along with their line, here they never do. The heap relies on no such word, as the
+//! crash medium shows.
 //!
 //! ```text
 //! pages       what is asked of the medium
-//! noted       lines that a thread has written back
+//! noted       words that a thread has written back
 //! disk        what is asked of the disk
 //! group       the log in memory, and who writes it
 //! callbacks   who is called when a record is durable
@@ -29,7 +31,7 @@
 //! examine     what a crash left is looked at
 //! copies      which pages take memory of the process
 //! dropping    giving that memory up
-//! records     the medium's memory: lines become records, and who waits for them
+//! records     the medium's memory: words become records, and who waits for them
 //! space       the medium's space
 //! ```
 

@@ -29,7 +29,7 @@ impl Logged {
         }
     }
 
-    /// Appends the lines that this thread has written back.
+    /// Appends the words that this thread has written back.
     #[inline]
     pub(crate) fn fence(&self, on: &impl Pages) {
         let Some(group) = self.group() else {
@@ -46,7 +46,7 @@ impl Logged {
         if notes { MOST_LINES } else { 0 }
     }
 
-    /// Appends the lines that `store` stores and writes back as one record, with those that this thread wrote back before.
+    /// Appends the words that `store` stores and writes back as one record, with those that this thread wrote back before.
     pub(crate) fn record(&self, on: &impl Pages, store: impl FnOnce()) {
         if noted::count(self.number).is_some_and(|count| count > MOST_LINES) {
             self.fence(on);
