@@ -309,7 +309,7 @@ impl Memory for Mapped {
 
     fn when_durable(&self, ticket: Ticket, call: WhenDurable) {
         match &self.logged {
-            Some(logged) => logged.when_durable(self, ticket, call),
+            Some(logged) => logged.when_durable(ticket, call),
             None => call(Ok(())),
         }
     }

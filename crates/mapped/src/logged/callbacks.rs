@@ -26,13 +26,13 @@ impl Callbacks {
     }
 
     /// Takes those that are due when everything up to a record is durable, in the order of their records.
-    pub(super) fn take(&mut self, durable: u64) -> Vec<WhenDurable> {
+    pub(super) fn take(&mut self, durable: u64) -> Vec<(u64, WhenDurable)> {
         let mut due: Vec<_> = self
             .0
             .extract_if(.., |(record, _)| *record <= durable)
             .collect();
         due.sort_by_key(|(record, _)| *record);
-        due.into_iter().map(|(_, call)| call).collect()
+        due
     }
 }
 

@@ -341,17 +341,15 @@ impl Group {
         Ok(())
     }
 
-    /// Notes who is to be called when a record is durable, and sees to it that it will be. Returns the call if it is, or if
-    /// nothing becomes durable any more.
-    pub(super) fn call_when_durable(&self, record: u64, call: WhenDurable) -> Option<WhenDurable> {
+    /// Notes who is to be called when a record is durable, or never will be, and sees to it that it becomes so. The log's
+    /// thread calls even if that is known: an earlier record's call may still be to come.
+    pub(super) fn call_when_durable(&self, record: u64, call: WhenDurable) {
         let mut state = self.lock();
-        if state.log.durable() >= record || state.failed.is_some() {
-            return Some(call);
-        }
         state.callbacks.add(record, call);
-        state.due = Some(Instant::now());
+        if state.log.durable() < record && state.failed.is_none() {
+            state.due = Some(Instant::now());
+        }
         self.write_due.notify_all();
-        None
     }
 
     /// Calls who waits for what is durable by now; everybody, where nothing becomes durable any more.
@@ -360,20 +358,23 @@ impl Group {
         mut state: MutexGuard<'g, State>,
         name: &str,
     ) -> MutexGuard<'g, State> {
-        let failed = state.failed.clone();
-        let durable = failed.as_ref().map_or(state.log.durable(), |_| u64::MAX);
-        let due = state.callbacks.take(durable);
-        if due.is_empty() {
-            return state;
+        loop {
+            let durable = state.log.durable();
+            let failed = state.failed.clone();
+            let most = failed.as_ref().map_or(durable, |_| u64::MAX);
+            let due = state.callbacks.take(most);
+            if due.is_empty() {
+                return state;
+            }
+            drop(state);
+            for (record, call) in due {
+                let failed = failed.as_ref().filter(|_| record > durable);
+                let result = failed.map_or(Ok(()), |failed| Err(failed.named(name)));
+                callbacks::call(call, result);
+            }
+            // Others may have come meanwhile.
+            state = self.lock();
         }
-        drop(state);
-        for call in due {
-            let result = failed
-                .as_ref()
-                .map_or(Ok(()), |failed| Err(failed.named(name)));
-            callbacks::call(call, result);
-        }
-        self.lock()
     }
 
     /// Writes what is due and nobody waits for, and calls who wants to know, until the medium `name` goes.
@@ -381,11 +382,13 @@ impl Group {
         let mut state = self.lock();
         loop {
             state = self.call_back(state, name);
-            if state.closing || state.failed.is_some() {
+            if state.closing {
                 break;
             }
             let now = Instant::now();
-            state = match state.due {
+            // After a failure nothing is written any more, but calls may come.
+            let due = state.due.filter(|_| state.failed.is_none());
+            state = match due {
                 None => {
                     let waited = self.write_due.wait(state);
                     waited.unwrap_or_else(PoisonError::into_inner)
@@ -398,7 +401,7 @@ impl Group {
                     state.due = None;
                     let newest = state.log.appended();
                     drop(state);
-                    // A failure is in the state: the loop ends.
+                    // A failure is in the state.
                     let _ = self.wait(newest, Reach::Disk);
                     self.lock()
                 }

@@ -97,15 +97,11 @@ impl Logged {
     }
 
     /// Calls when a record is durable, or will never be.
-    pub(crate) fn when_durable(&self, on: &impl Pages, ticket: Ticket, call: WhenDurable) {
-        let call = match self.group() {
+    pub(crate) fn when_durable(&self, ticket: Ticket, call: WhenDurable) {
+        match self.group() {
             Some(group) => group.call_when_durable(ticket.0, call),
-            None => Some(call),
-        };
-        // It is known already.
-        if let Some(call) = call {
-            let failure = self.failure(on).filter(|_| self.durable() < ticket);
-            call(failure.map_or(Ok(()), Err));
+            // Nothing was committed before there was a log.
+            None => call(Ok(())),
         }
     }
 

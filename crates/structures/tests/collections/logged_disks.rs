@@ -349,6 +349,35 @@ fn insert_and_note(pool: &Pool<Mapped>, number: i64, noted: &Arc<Mutex<Vec<i64>>
     pool.medium().when_durable(ticket, Box::new(call));
 }
 
+/// A later commit may be durable, and its call asked for, before an earlier one's call has ended.
+#[test]
+fn a_call_waits_for_those_of_earlier_tickets() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    drop(create(&path));
+    let pool = opened(&path, &Arc::new(Doubtful::default()));
+    let (begun, begins) = std::sync::mpsc::channel();
+    let (go_on, goes_on) = std::sync::mpsc::channel();
+    let noted: Arc<Mutex<Vec<i64>>> = Arc::default();
+    let first = Arc::clone(&noted);
+    let call = move |_: Result<(), MediumError>| {
+        begun.send(()).unwrap();
+        goes_on.recv().unwrap();
+        first.lock().unwrap().push(-1);
+    };
+    let ticket = pool.medium().commit();
+    pool.medium().when_durable(ticket, Box::new(call));
+    begins.recv().unwrap();
+    insert(&mut pool.session().unwrap(), 0).unwrap();
+    insert_and_note(&pool, 1, &noted);
+    pool.medium().wait_durable(pool.medium().commit()).unwrap();
+    insert_and_note(&pool, 2, &noted);
+    assert_eq!(*noted.lock().unwrap(), [], "the first has not ended");
+    go_on.send(()).unwrap();
+    pool.close().unwrap();
+    assert_eq!(*noted.lock().unwrap(), [-1, 1, 2]);
+}
+
 #[test]
 fn calls_come_in_order_when_their_ticket_is_durable_or_never_will_be() {
     let folder = tempfile::tempdir().unwrap();
