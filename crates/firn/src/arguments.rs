@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use firn_tools::{FileSystems, MappedOptions, PageSize};
 
@@ -10,8 +11,8 @@ use crate::domains::DomainName;
 
 /// Ordered maps in pools that survive crashes
 ///
-/// A pool is one file. On an ordinary disk it survives every death of the program, but a power failure
-/// may tear it unless it lies on persistent memory (DAX). `firn stat` shows what it lies on.
+/// A pool is one file. On a disk a new one has a log beside it while it is open, and so survives power failures; on
+/// persistent memory (DAX) it needs none. `firn stat` shows what a pool survives.
 #[derive(Parser, Debug)]
 #[command(name = "firn", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub struct Arguments {
@@ -39,11 +40,11 @@ Exit status: 0; 1 if a check finds something or a key is missing; 2 for wrong us
 pub enum Command {
     /// Loads lines of KEY, a tab and VALUE, or the paths of a file tree
     #[command(after_long_help = "\
-A few hundred entries are one transaction; a crash loses at most the one in flight. A key that exists
+A few hundred entries are one transaction; a crash loses at most the one in flight. A key that exists \
 already gets the new value.
 
-In KEY and VALUE `\\\\` is a backslash, `\\t` a tab, `\\n` and `\\r` line ends, `\\0` a zero, `\\xHH` any byte
-by its hexadecimal digits; --raw takes backslashes literally. A line may also be JSON, as
+In KEY and VALUE `\\\\` is a backslash, `\\t` a tab, `\\n` and `\\r` line ends, `\\0` a zero, `\\xHH` any byte \
+by its hexadecimal digits; --raw takes backslashes literally. A line may also be JSON, as \
 `firn scan --json` prints it.
 
 Examples:
@@ -53,7 +54,7 @@ Examples:
     Load(Load),
     /// Prints the values of keys, one a line
     #[command(after_long_help = "\
-Values are printed unescaped. With --json each line has the form of `firn scan --json`, or
+Values are printed unescaped. With --json each line has the form of `firn scan --json`, or \
 `{\"key\":...,\"missing\":true}` for a missing key. Exit status 1 if a key is missing; the others are printed.
 
 Example:
@@ -61,12 +62,12 @@ Example:
     Get(Get),
     /// Prints the entries whose keys begin with a prefix, in order
     #[command(after_long_help = "\
-Prints KEY, a tab and VALUE, as `firn load` reads them. Tabs, line ends, other control characters,
-backslashes and invalid UTF-8 are escaped (`firn help load`), so that every byte can be loaded again.
-With --json each line is an object: `{\"key\":...,\"value\":...}`; for invalid UTF-8 it has `key_hex` or
+Prints KEY, a tab and VALUE, as `firn load` reads them. Tabs, line ends, other control characters, \
+backslashes and invalid UTF-8 are escaped (`firn help load`), so that every byte can be loaded again. \
+With --json each line is an object: `{\"key\":...,\"value\":...}`; for invalid UTF-8 it has `key_hex` or \
 `value_hex` instead, two digits a byte. An empty prefix selects all entries.
 
-A few hundred entries are read at a time, without a lock in between. An entry that exists throughout is
+A few hundred entries are read at a time, without a lock in between. An entry that exists throughout is \
 printed once, in order; one that is added or removed meanwhile may be printed or not.
 
 Examples:
@@ -83,9 +84,9 @@ Examples:
     Delete(Delete),
     /// Prints how full and how fragmented a pool is, also while a program has it open
     #[command(after_long_help = "\
-Takes no lock. The fragmentation ratio is the footprint of the pages that hold a live object, divided
-by the live bytes, on pages of 4 KiB and of 2 MiB. Collector figures are totals since the pool was
-created: wall and CPU time by step, and the program's stops by duration. While a program has the pool
+Takes no lock. The fragmentation ratio is the footprint of the pages that hold a live object, divided \
+by the live bytes, on pages of 4 KiB and of 2 MiB. Collector figures are totals since the pool was \
+created: wall and CPU time by step, and the program's stops by duration. While a program has the pool \
 open, and after a crash until the pool is traced, the figures may lag.
 
 Example:
@@ -93,15 +94,15 @@ Example:
     Stat(Pool),
     /// Shows live activity in a pool that a program has open
     #[command(after_long_help = "\
-Polls the pool as `firn stat` does, without a lock, and shows what changed: how full the pages are,
-transactions a second, what the collector does, how long it stopped the program, and the largest
-types. q, Esc or Ctrl-C quits. If the pool grows, is closed, is opened again or cannot be read for a
+Polls the pool as `firn stat` does, without a lock, and shows what changed: how full the pages are, \
+transactions a second, what the collector does, how long it stopped the program, and the largest \
+types. q, Esc or Ctrl-C quits. If the pool grows, is closed, is opened again or cannot be read for a \
 while, `top` keeps watching and reports it.
 
-A pool that a crash left open looks like an open pool without activity. `top` sees that objects are
+A pool that a crash left open looks like an open pool without activity. `top` sees that objects are \
 moving but not that they are being marked; it counts a step when the step ends.
 
-If standard output is not a terminal, or with --once or --json, it polls twice, one interval apart,
+If standard output is not a terminal, or with --once or --json, it polls twice, one interval apart, \
 prints the result and exits.
 
 Examples:
@@ -112,11 +113,11 @@ Examples:
     Top(Top),
     /// Draws what each page of a pool holds, and how full it is, as an SVG or PNG picture
     #[command(after_long_help = "\
-A small square is a page of 4 KiB, a block of squares is 2 MiB. Pale squares waste space: a fragmented
-pool has pale squares, a dense one dark squares. In large pools a square is several pages; the legend
+A small square is a page of 4 KiB, a block of squares is 2 MiB. Pale squares waste space: a fragmented \
+pool has pale squares, a dense one dark squares. In large pools a square is several pages; the legend \
 says how many. `--beside` draws a second pool next to the first, in the same scale, for comparison.
 
-Takes no lock. For a pool that a program has open, or that was not traced after a crash, the picture
+Takes no lock. For a pool that a program has open, or that was not traced after a crash, the picture \
 shows which pages are in use, but not how full they are.
 
 Examples:
@@ -125,10 +126,10 @@ Examples:
     Map(Map),
     /// Checks every invariant of a pool, of its log, and of the collections in it
     #[command(after_long_help = "\
-Prints what is wrong; exit status 1 if anything is. A log that a crash left beside the pool is checked before it is
-brought home. Blocks of its tail that are not whole are no fault: no program was told that they are durable. Of a pool
-in use only the log is checked: exit status 1 if something is wrong with it, else 2. A pool that was open on an ordinary file when the
-machine died is checked in memory. The first line then says that it cannot be opened; `firn copy
+Prints what is wrong; exit status 1 if anything is. A log that a crash left beside the pool is checked before it is \
+brought home. Blocks of its tail that are not whole are no fault: no program was told that they are durable. Of a pool \
+in use only the log is checked: exit status 1 if something is wrong with it, else 2. A pool that was open on an ordinary file when the \
+machine died is checked in memory. The first line then says that it cannot be opened; `firn copy \
 --salvage` makes a new pool of the intact objects.
 
 Example:
@@ -136,7 +137,7 @@ Example:
     Check(Check),
     /// Changes a pool's size limit for all later opens
     #[command(after_long_help = "\
-A pool keeps the limit it was created with, and is full when it reaches it. Pools of format version 1 have
+A pool keeps the limit it was created with, and is full when it reaches it. Pools of format version 1 have \
 no limit. A pool that is longer than its new limit keeps its length.
 
 Examples:
@@ -145,10 +146,10 @@ Examples:
     Limit(Limit),
     /// Converts a pool of an older version of Firn to the current format, or to another domain, in place
     #[command(after_long_help = "\
-Opening an older pool for writing converts it too, and says so. Older programs then refuse it; copy the
+Opening an older pool for writing converts it too, and says so. Older programs then refuse it; copy the \
 closed pool's file first if they still need it. A crash at any moment leaves a pool that opens.
 
-In the domain `logged` a log lies beside the pool while it is open. Its transactions survive power failures on
+In the domain `logged` a log lies beside the pool while it is open. Its transactions survive power failures on \
 any disk. In the domain `process` they survive the death of the program, and are faster.
 
 Examples:
@@ -162,20 +163,20 @@ Examples:
   firn copy --new-id p.firn twin.firn
   firn copy --salvage torn.firn rescued.firn
 
-A copy is the same pool and can replace its original, so one process cannot open both for writing. With
---new-id the copy is a different pool, and all its references are rewritten. That is refused for pools
-with references that no type declares, such as those of libpmemobj programs. Such a pool is copied page by page,
+A copy is the same pool and can replace its original, so one process cannot open both for writing. With \
+--new-id the copy is a different pool, and all its references are rewritten. That is refused for pools \
+with references that no type declares, such as those of libpmemobj programs. Such a pool is copied page by page, \
 without compaction.")]
     Copy(Copy),
     /// Makes a copy of a pool as it is, also while a program writes to it
     #[command(after_long_help = "\
-A program may have the pool open if it has a log (domain `logged`). The copy then holds everything that was
-durable when the backup began, and of later transactions all up to one of them. It is one whole, closed pool.
-A pool that was left by a crash is copied with what its log holds; neither of its files is changed. While the
-pool's file is copied, its program's log grows: only a program that fills it waits. Where the file system can
+A program may have the pool open if it has a log (domain `logged`). The copy then holds everything that was \
+durable when the backup began, and of later transactions all up to one of them. It is one whole, closed pool. \
+A pool that was left by a crash is copied with what its log holds; neither of its files is changed. While the \
+pool's file is copied, its program's log grows: only a program that fills it waits. Where the file system can \
 share blocks (xfs, btrfs), copying takes moments.
 
-The copy is the same pool and replaces its original: `mv backup.firn p.firn` when p.firn is closed, or when it is
+The copy is the same pool and replaces its original: `mv backup.firn p.firn` when p.firn is closed, or when it is \
 lost and p.firn.firn-log has been removed. `firn copy --new-id` makes a different pool of it.
 
 Example:
@@ -183,9 +184,9 @@ Example:
     Backup(Backup),
     /// Compacts a pool and gives the emptied pages back to the device
     #[command(after_long_help = "\
-Prints the fragmentation ratio, footprint divided by live bytes, before and after. A crash at any moment
-loses nothing: the next open or `defrag` continues. Pages of 2 MiB suit huge pages; pages of 4 KiB
-are less work. If compaction cannot reach the target, it goes as far as possible. Exit status 1 if more
+Prints the fragmentation ratio, footprint divided by live bytes, before and after. A crash at any moment \
+loses nothing: the next open or `defrag` continues. Pages of 2 MiB suit huge pages; pages of 4 KiB \
+are less work. If compaction cannot reach the target, it goes as far as possible. Exit status 1 if more \
 could be gained, but there was no room to move the first objects.
 
 Examples:
@@ -228,6 +229,7 @@ Examples:
 #[derive(Args, Debug)]
 pub struct Load {
     /// The pool's file, created if missing
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// Lines to load; standard input if absent or `-`
     #[arg(conflicts_with = "tree")]
@@ -235,8 +237,8 @@ pub struct Load {
     /// Loads every path below DIR as a key, its size in bytes as the value
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
-    /// The pool's maximum size in bytes
-    #[arg(long, value_name = "BYTES")]
+    /// The pool's maximum size in bytes, or with K, M, G or T behind the number
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_bytes: Option<u64>,
     /// What the transactions of a new pool survive: on a disk power failures, if this is not given
     #[arg(long)]
@@ -253,8 +255,9 @@ pub struct Load {
 #[derive(Args, Debug)]
 pub struct Limit {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
-    /// Its maximum size in bytes, or `none`
+    /// Its maximum size in bytes, or with K, M, G or T behind the number; or `none`
     #[arg(value_parser = limit)]
     pub limit: Bytes,
     #[command(flatten)]
@@ -268,18 +271,33 @@ pub struct Bytes(pub Option<u64>);
 fn limit(text: &str) -> Result<Bytes, String> {
     match text {
         "none" => Ok(Bytes(None)),
-        number => {
-            let bytes = number.parse();
-            let bytes =
-                bytes.map_err(|_| format!("`{number}` is neither a number of bytes nor `none`"));
-            bytes.map(|bytes| Bytes(Some(bytes)))
-        }
+        size => bytes(size).map(|bytes| Bytes(Some(bytes))).map_err(|_| {
+            format!("`{size}` is neither a number of bytes, as 4096 or 64M, nor `none`")
+        }),
     }
+}
+
+/// A number of bytes: K is 1024 of them.
+fn bytes(text: &str) -> Result<u64, String> {
+    let binary = parse_size::Config::new().with_binary();
+    let bytes = binary.parse_size(text);
+    bytes.map_err(|_| format!("`{text}` is no number of bytes, as 4096 or 64M"))
+}
+
+/// A pool's file. Standard input is none.
+fn pool_file() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|name| match name.to_str() {
+        Some("-") => {
+            Err("a pool is a file, and standard input is none; for a file of that name, `./-`")
+        }
+        _ => Ok(PathBuf::from(name)),
+    })
 }
 
 #[derive(Args, Debug)]
 pub struct Get {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// Keys to look up
     #[arg(required = true, value_name = "KEY")]
@@ -293,6 +311,7 @@ pub struct Get {
 #[derive(Args, Debug)]
 pub struct Scan {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// Prefix of the keys
     pub prefix: std::ffi::OsString,
@@ -311,6 +330,7 @@ pub struct Scan {
 #[derive(Args, Debug)]
 pub struct Delete {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// Keys to delete
     #[arg(required_unless_present = "fraction", value_name = "KEY")]
@@ -355,6 +375,7 @@ impl On {
 #[derive(Args, Debug)]
 pub struct Convert {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// What the pool's transactions survive from now on
     #[arg(long)]
@@ -375,6 +396,7 @@ impl Convert {
 #[derive(Args, Debug)]
 pub struct Check {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     #[command(flatten)]
     pub on: On,
@@ -383,12 +405,14 @@ pub struct Check {
 #[derive(Args, Debug)]
 pub struct Pool {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub struct Top {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// Time between two polls
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
@@ -411,6 +435,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 #[derive(Args, Debug)]
 pub struct Map {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// The picture's file, created or replaced; its name must end in .svg or .png
     #[arg(short, long, value_name = "FILE")]
@@ -423,6 +448,7 @@ pub struct Map {
 #[derive(Args, Debug)]
 pub struct Copy {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// The copy's file, which must not exist
     pub new: PathBuf,
@@ -440,6 +466,7 @@ pub struct Copy {
 #[derive(Args, Debug)]
 pub struct Backup {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// The copy's file, which must not exist
     pub new: PathBuf,
@@ -450,6 +477,7 @@ pub struct Backup {
 #[derive(Args, Debug)]
 pub struct Defrag {
     /// The pool's file
+    #[arg(value_parser = pool_file())]
     pub pool: PathBuf,
     /// Ratio of page bytes to live bytes at which it stops, 1 or more
     #[arg(long, value_name = "R", default_value_t = 1.05)]

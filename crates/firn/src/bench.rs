@@ -16,11 +16,11 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-Times are CPU time of the measured threads, medians over blocks that alternate between the systems
-compared. With --rival, inside a checkout, the rival's program is built first. With --machine the
+Times are CPU time of the measured threads, medians over blocks that alternate between the systems \
+compared. With --rival, inside a checkout, the rival's program is built first. With --machine the \
 simulated machine itself is measured: memory operations a second on one core of this computer.
 
---only durable measures pools that are durable on the disk of --dir, in turns with databases: those of
+--only durable measures pools that are durable on the disk of --dir, in turns with databases: those of \
 --rival, or lmdb, redb, sqlite and fjall. Figures are medians of --blocks rounds. Its parts:
   durable_insert   one a transaction beside a bare write, and 100 a transaction
   durable_threads  8 threads on one map

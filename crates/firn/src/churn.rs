@@ -16,13 +16,13 @@ use crate::figures::{bytes, count, ratio};
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-A round inserts N entries, deletes 80 % of them at random, inserts them again, and deletes 80 %. Each
-operation is one transaction; all are made by one thread. The entries are in a map of their own, and
-other content of the pool is not changed; figures of pages and blocks are for the whole pool. CPU time
-is that of the thread; the collector's is printed at the end. The collector ignores pools below 4 MiB
+A round inserts N entries, deletes 80 % of them at random, inserts them again, and deletes 80 %. Each \
+operation is one transaction; all are made by one thread. The entries are in a map of their own, and \
+other content of the pool is not changed; figures of pages and blocks are for the whole pool. CPU time \
+is that of the thread; the collector's is printed at the end. The collector ignores pools below 4 MiB \
 of pages.
 
-At the end the entries are removed, which leaves an empty map and free pages. The next run removes
+At the end the entries are removed, which leaves an empty map and free pages. The next run removes \
 what a killed run left. A map with other entries is refused.
 
 Examples:

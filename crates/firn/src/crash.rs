@@ -21,25 +21,25 @@ use crate::figures::count;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-The real heap, its structures, its collector and its recovery run on simulated memory that loses power.
-After every crash, everything acknowledged must be there, and the operation in flight entirely or not at all.
+The real heap, its structures, its collector and its recovery run on simulated memory that loses power. \
+After every crash, everything acknowledged must be there, and the operation in flight entirely or not at all. \
 Structure and pool must be sound, an interrupted collector cycle must end, and nothing may leak.
 
---exhaustive tries every sequence of up to LEN operations: inserts of three keys, a change, a removal, an
-insert and a removal that are aborted, and the collector starting a cycle, moving one object, and ending it.
-Every sequence is also tried during an open cycle. Each event is crashed, with every image that
+--exhaustive tries every sequence of up to LEN operations: inserts of three keys, a change, a removal, an \
+insert and a removal that are aborted, and the collector starting a cycle, moving one object, and ending it. \
+Every sequence is also tried during an open cycle. Each event is crashed, with every image that \
 the crash may leave, and again inside the recovery.
 
---injections makes runs of 500 operations of --threads simulated threads, half of them beside a collector
-thread and half with the collector driven by the program's own changes. Each run is crashed at up to 16 random
-moments with a random image. Moved objects must be where media says, the program continues with its next
-operation, and after a collection the number of live objects must be that of a run without crashes.
+--injections makes runs of 500 operations of --threads simulated threads, half of them beside a collector \
+thread and half with the collector driven by the program's own changes. Each run is crashed at up to 16 random \
+moments with a random image. Moved objects must be where media says, the program continues with its next \
+operation, and after a collection the number of live objects must be that of a run without crashes. \
 --settings ffccd-7.1 does this in the 26 settings of FFCCD, section 7.1.
 
---log records what was done, so that the same command continues after --minutes or an interruption.
+--log records what was done, so that the same command continues after --minutes or an interruption. \
 --from-run starts with another run, for use on other machines; --logs prints several logs combined.
 
-One seed determines one campaign, whatever the number of processors; a hash of all executions is printed.
+One seed determines one campaign, whatever the number of processors; a hash of all executions is printed. \
 A failure is shortened and saved to a file, the command that replays it is printed, and the exit status is 1.
 
 Examples:

@@ -19,12 +19,12 @@ use crate::figures::count;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-Makes small real pools of every structure, traced and explicit: closed, or crashed with entries in their logs,
-in the middle of transactions with undo logs, or in the middle of a collector cycle. Then damages them: flips
-bits, replaces words and lines by others or zeros, changes references, swaps frames, cuts off the end,
-and changes fields of superblock, registry, logs, plan, frame table and bitmaps with valid checksums. Each pool
-is opened, checked, read, changed, collected and closed. A clear error is acceptable, and so is a correct answer.
-A panic, an address beyond the pool, an endless loop, or a sound pool that loses data is a finding; the exit
+Makes small real pools of every structure, traced and explicit: closed, or crashed with entries in their logs, \
+in the middle of transactions with undo logs, or in the middle of a collector cycle. Then damages them: flips \
+bits, replaces words and lines by others or zeros, changes references, swaps frames, cuts off the end, \
+and changes fields of superblock, registry, logs, plan, frame table and bitmaps with valid checksums. Each pool \
+is opened, checked, read, changed, collected and closed. A clear error is acceptable, and so is a correct answer. \
+A panic, an address beyond the pool, an endless loop, or a sound pool that loses data is a finding; the exit \
 status is 1 then.
 
 Damage that leads to a new answer is damaged further. With --runs one seed determines one campaign.

@@ -18,20 +18,20 @@ use crate::failure::Failure;
 use crate::output::{Output, remark};
 
 pub const AFTER_HELP: &str = "\
-A child process indexes every path below DIR in a durable pool on disk, then deletes, changes and
-re-inserts entries from two threads. It reports each operation when it is on the disk (level sync),
+A child process indexes every path below DIR in a durable pool on disk, then deletes, changes and \
+re-inserts entries from two threads. It reports each operation when it is on the disk (level sync), \
 before it begins the next, and is killed with SIGKILL at random moments.
 
-At half of the kills the power fails, too. The children that this happens to write to a disk with a
-volatile cache of 512-byte sectors, which the demo makes in software: what was written and not yet
-synced is lost, torn, stale or kept, sector by sector. The other children write to the real disk.
-After each kill the demo opens the pool again and checks that everything reported is there, to the
+At half of the kills the power fails, too. The children that this happens to write to a disk with a \
+volatile cache of 512-byte sectors, which the demo makes in software: what was written and not yet \
+synced is lost, torn, stale or kept, sector by sector. The other children write to the real disk. \
+After each kill the demo opens the pool again and checks that everything reported is there, to the \
 byte.
 
-Then most entries are deleted at random. Two threads read and write, in turn on a copy of the pool
-without the collector and on the pool with it, durable 10 ms later (level group): at level sync both
-would wait for the disk. More children are killed in the middle of compactions. Finally the pool is
-compacted completely. Exit status 1 if anything is lost or the pool is refused. A page shows the pool
+Then most entries are deleted at random. Two threads read and write, in turn on a copy of the pool \
+without the collector and on the pool with it, durable 10 ms later (level group): at level sync both \
+would wait for the disk. More children are killed in the middle of compactions. Finally the pool is \
+compacted completely. Exit status 1 if anything is lost or the pool is refused. A page shows the pool \
 before and after.
 
 Examples:

@@ -13,18 +13,18 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-FFCCD's figures and tables on its simulated machine: the printed values, ours, how far apart they are and why. The
-heap, its structures and its collector are the real ones; the program drives the collector as the paper prints it
+FFCCD's figures and tables on its simulated machine: the printed values, ours, how far apart they are and why. The \
+heap, its structures and its collector are the real ones; the program drives the collector as the paper prints it \
 (section 5).
 
   quick    50 000 objects, on a machine with proportionally smaller caches: a minute or two
   tenth    500 000 objects on the machine as it is
   paper    5 000 000 objects, as printed
 
-Outcomes are saved in the directory, one a line, and not run again, so the same command continues after an
+Outcomes are saved in the directory, one a line, and not run again, so the same command continues after an \
 interruption. The directory gets one page, index.html, that needs no other file.
 
-Available: fig5, table1, table3, fig14, section4.3, section7.1, sweeps. Before each run the command says what it is for
+Available: fig5, table1, table3, fig14, section4.3, section7.1, sweeps. Before each run the command says what it is for \
 and about how long the rest will take.
 
 Examples:

@@ -11,12 +11,12 @@ use crate::figures::count;
 use crate::output::Output;
 
 pub const AFTER_HELP: &str = "\
-The real heap and one of its structures run on a simulated computer: cores with store buffers, caches,
-translation, a write-pending queue, DRAM and persistent memory, with the parameters of a paper's machine. Objects
-with values of 128 bytes are inserted; then four of five are deleted at random, inserted again and deleted
+The real heap and one of its structures run on a simulated computer: cores with store buffers, caches, \
+translation, a write-pending queue, DRAM and persistent memory, with the parameters of a paper's machine. Objects \
+with values of 128 bytes are inserted; then four of five are deleted at random, inserted again and deleted \
 again, one a transaction (FFCCD, section 6). With a scheme, another core moves objects meanwhile.
 
-Cores are in order, unlike those that gem5 and Sniper model; docs/decisions/simulated-machine.md lists the
+Cores are in order, unlike those that gem5 and Sniper model; docs/decisions/simulated-machine.md lists the \
 assumptions. One seed determines one execution.
 
 Examples:

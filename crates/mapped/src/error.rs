@@ -7,12 +7,23 @@ use firn_log::LogError;
 use firn_media::MediumError;
 use thiserror::Error;
 
+/// What to do about a path at which there is nothing.
+fn way_to(path: &Path) -> &'static str {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    match folder.is_none_or(Path::is_dir) {
+        true => "check the path, or create the pool first",
+        false => "its folder is missing, too: check the path, or make the folder",
+    }
+}
+
 /// A pool could not be opened or created. An existing file is left as it was, a new one is removed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MappedError {
     /// There is no such file, or no such directory to create it in.
-    #[error("{path}: not found; check the path, or create the pool first")]
+    #[error("{path}: not found; {}", way_to(.path))]
     NotFound {
         /// The path as it was given.
         path: PathBuf,
@@ -53,7 +64,7 @@ pub enum MappedError {
     },
     /// The file's length cannot be that of a pool.
     #[error(
-        "{path}: is {len} bytes long, but a pool consists of whole frames of 4096 bytes; restore it from a copy"
+        "{path}: is {len} bytes long, but a pool consists of whole frames of 4096 bytes; check the path, or restore the pool from a copy"
     )]
     BadLength {
         /// The path as it was given.
@@ -94,7 +105,9 @@ pub enum MappedError {
         bytes: u64,
     },
     /// The file has no sound superblock, so it is not known whether its log belongs to it.
-    #[error("{path}: is no pool, or its superblock is damaged; restore it from a copy")]
+    #[error(
+        "{path}: is no pool, or its superblock is damaged; check the path, or restore the pool from a copy"
+    )]
     NoSuperblock {
         /// The path as it was given.
         path: PathBuf,

@@ -351,3 +351,49 @@ fn a_loader_that_is_killed_leaves_a_pool_that_says_so_and_goes_on() {
     let checked = firn(&["check", &pool]);
     assert_eq!(checked.status, 0, "{}", checked.out);
 }
+
+#[test]
+fn sizes_are_taken_as_people_write_them() {
+    let folder = Folder::new();
+    let pool = folder.arg("pool");
+    for (size, bytes) in [("64M", 64 << 20), ("67108864", 64 << 20), ("1g", 1 << 30)] {
+        let limited = firn(&["load", &pool, "/dev/null", "--max-bytes", size]);
+        assert_eq!(limited.status, 0, "{size}: {}", limited.err);
+        let limit = firn(&["limit", &pool, size]);
+        assert_eq!(limit.status, 0, "{size}: {}", limit.err);
+        let stat = firn(&["--json", "stat", &pool]).out;
+        let stat: serde_json::Value = serde_json::from_str(&stat).expect("JSON");
+        assert_eq!(stat["limit_bytes"], bytes, "{size}");
+        std::fs::remove_file(&pool).expect("a pool");
+    }
+    for size in ["64X", "M", "-1", "99999999999999999999"] {
+        let refused = firn(&["load", &pool, "/dev/null", "--max-bytes", size]);
+        assert_eq!(refused.status, ERROR, "{size}");
+        assert!(refused.err.contains(size), "{}", refused.err);
+    }
+}
+
+#[test]
+fn standard_input_is_no_pool() {
+    for command in ["load", "stat", "check", "defrag"] {
+        let refused = firn(&[command, "-"]);
+        assert_eq!(refused.status, ERROR, "{}", refused.out);
+        assert!(refused.err.contains("standard input"), "{}", refused.err);
+    }
+    assert!(!std::path::Path::new("-").exists());
+}
+
+/// What is advised can be done.
+#[test]
+fn advice_fits_what_is_there() {
+    let folder = Folder::new();
+    let missing = firn(&["stat", &folder.arg("pool")]).err;
+    assert!(missing.contains("create the pool first"), "{missing}");
+    for command in ["load", "stat"] {
+        let missing = firn(&[command, &folder.arg("folder/pool")]).err;
+        assert!(missing.contains("make the folder"), "{missing}");
+    }
+    std::fs::write(folder.path("text"), "no pool").expect("written");
+    let foreign = firn(&["stat", &folder.arg("text")]).err;
+    assert!(foreign.contains("check the path"), "{foreign}");
+}
