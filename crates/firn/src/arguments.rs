@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use firn_tools::{FileSystems, MappedOptions, PageSize};
 
 use crate::domains::DomainName;
+use crate::values::{Bytes, bytes, limit, pool_file};
 
 /// Ordered maps in pools that survive crashes
 ///
@@ -262,36 +262,6 @@ pub struct Limit {
     pub limit: Bytes,
     #[command(flatten)]
     pub on: On,
-}
-
-/// A number of bytes, or no limit.
-#[derive(Clone, Copy, Debug)]
-pub struct Bytes(pub Option<u64>);
-
-fn limit(text: &str) -> Result<Bytes, String> {
-    match text {
-        "none" => Ok(Bytes(None)),
-        size => bytes(size).map(|bytes| Bytes(Some(bytes))).map_err(|_| {
-            format!("`{size}` is neither a number of bytes, as 4096 or 64M, nor `none`")
-        }),
-    }
-}
-
-/// A number of bytes: K is 1024 of them.
-fn bytes(text: &str) -> Result<u64, String> {
-    let binary = parse_size::Config::new().with_binary();
-    let bytes = binary.parse_size(text);
-    bytes.map_err(|_| format!("`{text}` is no number of bytes, as 4096 or 64M"))
-}
-
-/// A pool's file. Standard input is none.
-fn pool_file() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().try_map(|name| match name.to_str() {
-        Some("-") => {
-            Err("a pool is a file, and standard input is none; for a file of that name, `./-`")
-        }
-        _ => Ok(PathBuf::from(name)),
-    })
 }
 
 #[derive(Args, Debug)]

@@ -16,6 +16,7 @@ mod output;
 mod reproduce;
 mod simulate;
 mod top;
+mod values;
 
 use std::process::ExitCode;
 
