@@ -2,13 +2,13 @@
 
 use core::ops::Range;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use firn_log::Home;
 use firn_units::FRAME_BYTES;
 use rangemap::RangeSet;
 
 use super::disk::{Disk, Durability, Part, is_full, write_all};
+use super::log_file::read_up_to;
 use crate::file::PoolFile;
 
 /// What the program has done to the pool's space since, which a checkpoint that is older must leave in place.
@@ -140,16 +140,7 @@ impl HomeFile<'_> {
     /// Reads what the file has from byte `at` on; zeros behind its end.
     fn read(self, at: u64, into: &mut [u8]) -> io::Result<()> {
         into.fill(0);
-        let mut done = 0;
-        while done < into.len() {
-            match self.file.file.read_at(&mut into[done..], at + done as u64) {
-                Ok(0) => break,
-                Ok(read) => done += read,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
+        read_up_to(&self.file.file, at, into).map(drop)
     }
 
     /// Makes a range read as zeros; it keeps its blocks.

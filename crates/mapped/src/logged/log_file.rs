@@ -48,6 +48,20 @@ impl Drop for Held<'_> {
     }
 }
 
+/// Fills `into` from byte `at` on, as far as the file goes. Returns how far.
+pub(super) fn read_up_to(file: &File, at: u64, into: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < into.len() {
+        match file.read_at(&mut into[done..], at + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(done)
+}
+
 impl LogFile {
     /// Opens a log.
     pub(super) fn open(path: PathBuf, disk: &Arc<dyn Disk>) -> io::Result<Self> {
@@ -137,16 +151,7 @@ impl LogFile {
 
     /// Fills `into` from byte `at` on, as far as the file goes.
     pub(super) fn read(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
-        let mut done = 0;
-        while done < into.len() {
-            match self.file.read_at(&mut into[done..], at + done as u64) {
-                Ok(0) => break,
-                Ok(read) => done += read,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(done)
+        read_up_to(&self.file, at, into)
     }
 
     /// Writes blocks of the log, durable on return if the write is to be.
