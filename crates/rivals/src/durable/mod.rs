@@ -6,6 +6,7 @@
 
 mod fjall;
 mod lmdb;
+mod locked;
 mod redb;
 mod sqlite;
 mod sqlite_library;
