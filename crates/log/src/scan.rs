@@ -71,9 +71,9 @@ pub fn scan(file: &mut impl ReadLog, head: &Head, file_bytes: u64) -> Result<Fou
     }
     let mut records = Vec::new();
     let (mut number, mut write, mut first) = (head.tail, Vec::new(), head.tail);
-    let mut bytes = [0; BLOCK_BYTES as usize];
+    let mut ahead = Ahead::new(file);
     let segment_blocks = u64::from(head.segment_blocks);
-    while let Some(block) = slots.block(file, head, number, &mut bytes)? {
+    while let Some(block) = slots.block(&mut ahead, head, number)? {
         if block.begins {
             let at = slots.place(segment_blocks, first);
             take_records(&write, (first, at), true, &mut records)?;
@@ -153,11 +153,11 @@ pub(crate) fn each_block(
     file_bytes: u64,
     mut show: impl FnMut(u64, &[u8; BLOCK_BYTES as usize]),
 ) -> io::Result<()> {
+    let mut ahead = Ahead::new(file);
     let mut at = block_offset(1, 0, 0);
-    let mut bytes = [0; BLOCK_BYTES as usize];
     while at + BLOCK_BYTES <= file_bytes {
-        if file.read(at, &mut bytes)? == bytes.len() {
-            show(at, &bytes);
+        if let Some(bytes) = ahead.block(at)? {
+            show(at, bytes);
         }
         at += BLOCK_BYTES;
     }
@@ -208,18 +208,52 @@ impl Slots {
         Some(block_offset(segment_blocks, *slot, number))
     }
 
-    fn block<'b>(
+    fn block<'b, F: ReadLog>(
         &self,
-        file: &mut impl ReadLog,
+        file: &'b mut Ahead<'_, F>,
         head: &Head,
         number: u64,
-        bytes: &'b mut [u8; BLOCK_BYTES as usize],
     ) -> io::Result<Option<Block<'b>>> {
         let Some(at) = self.place(head.segment_blocks.into(), number) else {
             return Ok(None);
         };
-        let block = read_block(file, head, at, bytes)?;
+        let block = file.block(at)?.and_then(|bytes| of_log(bytes, head));
         Ok(block.filter(|block| block.number == number))
+    }
+}
+
+/// Blocks that are read with one call.
+const BLOCKS_AHEAD: usize = 16;
+
+/// Reads blocks one by one, and the file in larger pieces. A block is as old as the piece that it came with, so whoever
+/// relies on an order of readings begins each with an `Ahead` of its own.
+struct Ahead<'f, F> {
+    file: &'f mut F,
+    at: u64,
+    /// Blocks that were read as a whole, from byte `at` of the file on.
+    count: usize,
+    blocks: Box<[[u8; BLOCK_BYTES as usize]; BLOCKS_AHEAD]>,
+}
+
+impl<'f, F: ReadLog> Ahead<'f, F> {
+    fn new(file: &'f mut F) -> Self {
+        Self {
+            file,
+            at: 0,
+            count: 0,
+            blocks: Box::new([[0; BLOCK_BYTES as usize]; BLOCKS_AHEAD]),
+        }
+    }
+
+    /// The block at byte `at`, or none if the file ends before its end.
+    fn block(&mut self, at: u64) -> io::Result<Option<&[u8; BLOCK_BYTES as usize]>> {
+        let read = self.at..self.at + self.count as u64 * BLOCK_BYTES;
+        if !read.contains(&at) {
+            let bytes = self.file.read(at, self.blocks.as_flattened_mut())?;
+            (self.at, self.count) = (at, bytes / BLOCK_BYTES as usize);
+        }
+        let index = ((at - self.at) / BLOCK_BYTES) as usize;
+        Ok(self.blocks[..self.count].get(index))
     }
 }
 

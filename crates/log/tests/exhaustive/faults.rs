@@ -49,10 +49,9 @@ pub fn read_log(
     segment: u32,
     fault: Option<Fault>,
 ) -> Result<(Head, Vec<Record>), LogError> {
-    let mut read = |at: u64, into: &mut [u8]| {
-        let block = (at / BLOCK_BYTES) as usize;
+    let mut read_block = |block: usize, into: &mut [u8]| {
         let Some(&id) = log.get(block) else {
-            return Ok(0);
+            return 0;
         };
         let mut bytes = *contents.bytes(id);
         if block as u64 >= HEAD_BLOCKS {
@@ -67,7 +66,15 @@ pub fn read_log(
             }
         }
         into.copy_from_slice(&bytes[..into.len()]);
-        Ok(into.len())
+        into.len()
+    };
+    let mut read = |at: u64, into: &mut [u8]| {
+        let blocks = (at / BLOCK_BYTES) as usize..;
+        let parts = into.chunks_mut(BLOCK_BYTES as usize);
+        Ok(blocks
+            .zip(parts)
+            .map(|(block, part)| read_block(block, part))
+            .sum())
     };
     let head = newest_head(&mut read)?;
     if fault == Some(Fault::PastTheEnd) {
