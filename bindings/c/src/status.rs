@@ -75,6 +75,10 @@ impl Failure {
         self.0.0
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.0.1
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(Status::Invalid, message)
     }

@@ -1,5 +1,7 @@
 //! Do programs written for libpmemobj build unchanged, and behave as they do there, while their objects are moved?
 
+#[path = "pmemobj/fine_print.rs"]
+mod fine_print;
 mod support;
 
 use std::os::unix::process::ExitStatusExt;

@@ -79,7 +79,7 @@ pub use salvage::Salvaged;
 pub use session::{Guard, Session};
 pub use statistics::{ClassStatistics, CollectorStatistics, Statistics, TypeStatistics};
 pub use stored::{Bytes, FieldDescriptor, Raw, Ref, Refs, Stored, Target, TypeDescriptor};
-pub use superblock::stored_limit;
+pub use superblock::{stored_layout, stored_limit};
 pub use tx::gather::{Gathering, Moved};
 pub use tx::raw::{OpenRawTx, RawTx};
 pub use tx::raw_guard::RawGuard;

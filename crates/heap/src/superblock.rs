@@ -36,6 +36,11 @@ pub fn stored_limit<M: Medium>(medium: &M) -> Option<u64> {
     superblock.limit_bytes.map(NonZeroU64::get)
 }
 
+/// The layout of the pool on a medium; `None` if it is no pool that this program reads, which opening it reports.
+pub fn stored_layout<M: Medium>(medium: &M) -> Option<String> {
+    Some(newest_superblock(medium).ok()?.layout)
+}
+
 /// The newer of the two superblocks, if one is sound. A copy of a version that this program does not read is not
 /// skipped: the other one may be its predecessor.
 pub(crate) fn newest_superblock<M: Medium>(medium: &M) -> Result<Superblock, FormatError> {

@@ -7,7 +7,7 @@
 
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use firn_mapped::barrier;
@@ -106,6 +106,29 @@ impl<T> Biased<T> {
             sleep = (sleep + sleep / 16).min(Duration::from_millis(10));
         }
         body(&self.content)
+    }
+}
+
+impl<T> Biased<T> {
+    /// Calls `body` with the content of another thread's lock, unless its owner or another claimant is inside.
+    pub(crate) fn try_with_any<R>(&self, body: impl FnOnce(&T) -> R) -> Option<R> {
+        if self.owner == this_thread() {
+            return None;
+        }
+        let claims = match self.claims.try_lock() {
+            Ok(claims) => claims,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let _claim = Claim {
+            claimed: &self.claimed,
+            _claims: claims,
+        };
+        self.claimed.store(true, Ordering::Relaxed);
+        barrier::heavy();
+        // The owner's accesses happen before.
+        let is_outside = self.inside.load(Ordering::Acquire) == 0;
+        is_outside.then(|| body(&self.content))
     }
 }
 

@@ -9,12 +9,11 @@ use firn_heap::{Gathering, Moved, Pool, RawTx};
 use firn_mapped::Mapped;
 use firn_units::{VirtAddr, WORD_BYTES};
 
-use super::pools::{Pobj, Watching};
+use super::pools::{Pobj, Pop, Watching};
 use super::thread::{in_operation, leave};
 use super::{Oid, TYPE_BYTES, errno_of};
 use crate::collection::{Collecting, collector_options, page_size};
 use crate::given::{In, InOut, Out, Source};
-use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `struct pobj_defrag_result`.
@@ -134,6 +133,7 @@ impl<'t> List<'t> {
                 return Ok(all.len());
             }
             for moved in &moved {
+                pool.take_locks_along(moved.from, moved.to, moved.len - TYPE_BYTES);
                 self.store_outside(pool, moved);
             }
         }
@@ -179,7 +179,7 @@ fn resolve_now(at: VirtAddr, all: &BTreeMap<VirtAddr, Moved>) -> VirtAddr {
 /// any OIDs it does nothing, as with libpmemobj.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_defrag(
-    pool: Handed<Pobj>,
+    pool: Pop,
     oids: Source<'_, InOut<'_, Oid>>,
     count: usize,
     result: Out<'_, Defragmented>,
@@ -207,7 +207,7 @@ pub extern "C" fn firn_pmemobj_defrag(
 
 /// Sets how the pool is kept compact from now on; null ends automatic compaction.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_collecting(pool: Handed<Pobj>, how: In<'_, Collecting>) -> c_int {
+pub extern "C" fn firn_pmemobj_collecting(pool: Pop, how: In<'_, Collecting>) -> c_int {
     errno_of(status_of(|| {
         let (it, how) = (pool.open()?, how.get());
         let mut collector = it.collector();
@@ -225,7 +225,7 @@ pub extern "C" fn firn_pmemobj_collecting(pool: Handed<Pobj>, how: In<'_, Collec
 /// Collects everything now.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_collect(
-    pool: Handed<Pobj>,
+    pool: Pop,
     how: In<'_, Collecting>,
     moved: Out<'_, u64>,
 ) -> c_int {
@@ -246,7 +246,7 @@ pub extern "C" fn firn_pmemobj_collect(
 
 /// Releases what ended cycles retain: the program declares that it has no OIDs outside the pool.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_forget_oids(pool: Handed<Pobj>) -> c_int {
+pub extern "C" fn firn_pmemobj_forget_oids(pool: Pop) -> c_int {
     errno_of(status_of(|| {
         let it = pool.open()?;
         leave(it)?;
@@ -257,6 +257,6 @@ pub extern "C" fn firn_pmemobj_forget_oids(pool: Handed<Pobj>) -> c_int {
 
 /// Bytes of pages that hold objects over those of objects.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_ratio(pool: Handed<Pobj>, pages: c_int) -> f64 {
+pub extern "C" fn firn_pmemobj_ratio(pool: Pop, pages: c_int) -> f64 {
     result_of(0.0, || Ok(pool.open()?.heap.ratio(page_size(pages)?)))
 }

@@ -7,9 +7,8 @@ use firn_units::VirtAddr;
 
 use super::Oid;
 use super::cache::InProgram;
-use super::pools::{Pobj, pool_around, pool_with_id};
+use super::pools::{Pobj, Pop, pool_around, pool_with_id};
 use super::thread::{fill, in_operation};
-use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 impl Pobj {
@@ -78,7 +77,7 @@ pub extern "C" fn firn_pmemobj_direct(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_safepoint(pool: Handed<Pobj>) -> Status {
+pub extern "C" fn firn_pmemobj_safepoint(pool: Pop) -> Status {
     status_of(|| pool.open()?.safepoint())
 }
 
@@ -92,14 +91,11 @@ pub extern "C" fn firn_pmemobj_oid(pointer: *const c_void) -> Oid {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_pool_by_oid(oid: Oid) -> *const Pobj {
-    result_of(ptr::null(), || match oid.is_null() {
-        true => Ok(ptr::null()),
-        false => Ok(ptr::from_ref(pool_with_id(oid.pool)?)),
-    })
+pub extern "C" fn firn_pmemobj_pool_by_oid(oid: Oid) -> Pop {
+    result_of(Pop::NULL, || Ok(pool_with_id(oid.pool)?.handle()))
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_pool_by_ptr(pointer: *const c_void) -> *const Pobj {
-    result_of(ptr::null(), || Ok(ptr::from_ref(pool_around(pointer)?)))
+pub extern "C" fn firn_pmemobj_pool_by_ptr(pointer: *const c_void) -> Pop {
+    result_of(Pop::NULL, || Ok(pool_around(pointer)?.handle()))
 }

@@ -3,15 +3,14 @@
 use core::ffi::c_int;
 use std::path::Path;
 
-use firn_heap::{LogKind, PoolKind, PoolOptions};
+use firn_heap::{LogKind, OpenError, PoolKind, PoolOptions};
 use firn_mapped::{FileSystems, Mapped, MappedOptions};
 use firn_media::{Domain, Space};
 
 use super::errno_of;
-use super::pools::{Pobj, TYPE, hand_out, take_back};
+use super::pools::{Pop, TYPE, hand_out, take_back};
 use super::thread::passing;
 use crate::given::Text;
-use crate::handle_pool::Handed;
 use crate::pool::layout;
 use crate::status::{Failure, Outcome, firn_last_status, result_of};
 
@@ -67,21 +66,15 @@ fn of_new_pool(mut options: MappedOptions) -> Outcome<MappedOptions> {
     }
 }
 
-fn handed_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Handed<Pobj>> {
-    let pool = hand_out(heap)?;
-    let it = pool.open()?;
+fn handed_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Pop> {
+    let it = hand_out(heap)?.open()?;
     passing(it, || it.pin_root())?;
-    Ok(pool)
+    Ok(it.handle())
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_create(
-    at: Text<'_>,
-    of: Text<'_>,
-    bytes: usize,
-    mode: u32,
-) -> Handed<Pobj> {
-    result_of(Handed::NULL, || {
+pub extern "C" fn firn_pmemobj_create(at: Text<'_>, of: Text<'_>, bytes: usize, mode: u32) -> Pop {
+    result_of(Pop::NULL, || {
         let (at, layout) = (at.path()?, layout(of)?);
         let mut options = options(layout);
         // The length of an existing, empty file says how long the pool may become.
@@ -95,6 +88,11 @@ pub extern "C" fn firn_pmemobj_create(
             }
             (bytes, _) => bytes as u64,
         };
+        if !(LEAST_POOL..=MOST_BYTES).contains(&most) {
+            return Err(Failure::invalid(format!(
+                "a pool of {most} bytes cannot be made; it must have {LEAST_POOL} (PMEMOBJ_MIN_POOL) to {MOST_BYTES} bytes"
+            )));
+        }
         options.max_bytes = Some(most.max(LEAST_BYTES));
         let mapped = of_new_pool(mapped_options(most)?)?.mode(mode & PERMISSIONS);
         let medium = match bytes {
@@ -116,14 +114,33 @@ const ADDRESSES: u64 = 8;
 /// Those bits of a file's mode that `pmemobj_create` sets.
 const PERMISSIONS: u32 = 0o777;
 
+/// `PMEMOBJ_MIN_POOL`.
+const LEAST_POOL: u64 = 8 << 20;
+
+/// Most bytes of a pool: addresses of an x86 process have 47 bits.
+const MOST_BYTES: u64 = (1 << 46) / ADDRESSES;
+
 /// Least bytes of a pool: a program asks for the bytes of its objects, and the pool has tables besides.
 const LEAST_BYTES: u64 = 32 << 20;
 
-/// Opens a pool, with the limit that it was made with.
-fn open_heap(at: &Path, layout: &str) -> Outcome<firn_heap::Pool<Mapped>> {
+/// Opens a pool, with the limit that it was made with. Without a layout any will do; an empty one is a layout.
+fn open_heap(at: &Path, of: Text<'_>) -> Outcome<firn_heap::Pool<Mapped>> {
+    let wanted = layout(of)?;
     // Zero if there is no file; opening it will report that.
     let length = std::fs::metadata(at).map_or(0, |file| file.len());
     let medium = Mapped::open(at, &mapped_options(length)?)?;
+    if !of.is_null()
+        && let Some(found) = firn_heap::stored_layout(&medium)
+        && found != wanted
+    {
+        let (pool, expected) = (medium.name(), wanted.to_owned());
+        return Err(OpenError::Layout {
+            pool,
+            found,
+            expected,
+        }
+        .into());
+    }
     let limit = firn_heap::stored_limit(&medium).unwrap_or(0);
     // This gives retained frames addresses, too.
     let medium = match limit.saturating_mul(ADDRESSES) > medium.capacity() {
@@ -133,22 +150,19 @@ fn open_heap(at: &Path, layout: &str) -> Outcome<firn_heap::Pool<Mapped>> {
         }
         false => medium,
     };
-    Ok(firn_heap::Pool::open(medium, &options(layout))?)
+    Ok(firn_heap::Pool::open(medium, &options(wanted))?)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_open(at: Text<'_>, of: Text<'_>) -> Handed<Pobj> {
-    result_of(Handed::NULL, || {
-        let (at, layout) = (at.path()?, layout(of)?);
-        handed_out(open_heap(at, layout)?)
-    })
+pub extern "C" fn firn_pmemobj_open(at: Text<'_>, of: Text<'_>) -> Pop {
+    result_of(Pop::NULL, || handed_out(open_heap(at.path()?, of)?))
 }
 
 /// # Safety
 ///
 /// As the header asks: no thread uses the pool meanwhile, or afterwards.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_close(pool: Handed<Pobj>) {
+pub unsafe extern "C" fn firn_pmemobj_close(pool: Pop) {
     result_of((), || {
         if pool.is_null() {
             return Ok(());
@@ -164,7 +178,7 @@ pub unsafe extern "C" fn firn_pmemobj_close(pool: Handed<Pobj>) {
         it.vacated.let_in(&it.heap);
         it.heap.clone().close()?;
         // SAFETY: no thread has an operation in it any more, and the header asks that no other call is under way.
-        unsafe { take_back(pool, it.id) }
+        unsafe { take_back(it.handed(), it.id) }
     });
 }
 
@@ -172,8 +186,7 @@ pub unsafe extern "C" fn firn_pmemobj_close(pool: Handed<Pobj>) {
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_check(at: Text<'_>, of: Text<'_>) -> c_int {
     result_of(-1, || {
-        let (at, layout) = (at.path()?, layout(of)?);
-        let pool = open_heap(at, layout)?;
+        let pool = open_heap(at.path()?, of)?;
         let findings = pool.check()?;
         pool.close()?;
         Ok(c_int::from(findings.is_empty()))

@@ -6,22 +6,17 @@ use core::ptr;
 use firn_heap::Error;
 use firn_media::Memory;
 
-use super::pools::Pobj;
+use super::pools::{Pobj, Pop};
 use crate::given::Source;
-use crate::handle_pool::Handed;
 use crate::status::{Outcome, Status, status_of};
 
 /// `PMEMOBJ_F_MEM_NOFLUSH`: neither written back nor fenced.
-const NO_FLUSH: u32 = 1 << 3;
+const NO_FLUSH: u32 = 1 << 5;
 /// `PMEMOBJ_F_MEM_NODRAIN`: written back, not fenced.
 const NO_DRAIN: u32 = 1 << 0;
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_persist(
-    pool: Handed<Pobj>,
-    from: *const c_void,
-    len: usize,
-) -> Status {
+pub extern "C" fn firn_pmemobj_persist(pool: Pop, from: *const c_void, len: usize) -> Status {
     status_of(|| {
         let it = pool.open()?;
         let at = it.range(from, len)?;
@@ -31,11 +26,7 @@ pub extern "C" fn firn_pmemobj_persist(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_flush(
-    pool: Handed<Pobj>,
-    from: *const c_void,
-    len: usize,
-) -> Status {
+pub extern "C" fn firn_pmemobj_flush(pool: Pop, from: *const c_void, len: usize) -> Status {
     status_of(|| {
         let it = pool.open()?;
         let at = it.range(from, len)?;
@@ -45,7 +36,7 @@ pub extern "C" fn firn_pmemobj_flush(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_drain(pool: Handed<Pobj>) -> Status {
+pub extern "C" fn firn_pmemobj_drain(pool: Pop) -> Status {
     status_of(|| pool.open()?.drain())
 }
 
@@ -84,7 +75,7 @@ impl Pobj {
 /// Copies bytes, which may overlap.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_memmove(
-    pool: Handed<Pobj>,
+    pool: Pop,
     to: *mut c_void,
     from: Source<'_>,
     len: usize,
@@ -102,7 +93,7 @@ pub extern "C" fn firn_pmemobj_memmove(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_memset(
-    pool: Handed<Pobj>,
+    pool: Pop,
     to: *mut c_void,
     byte: c_int,
     len: usize,

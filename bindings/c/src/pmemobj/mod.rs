@@ -7,7 +7,7 @@
 //! thread    a thread's part of a pool   cache     what its inline functions know
 //! tx        transactions                stages    the stages of a libpmemobj transaction
 //! lock      locks in persistent memory  locks     the used locks of a pool
-//! defrag    compacting a pool
+//! defrag    compacting a pool           flags     flags of its calls
 //! local     a thread's state            biased    a lock that costs its owner next to nothing
 //! vacated   memory that objects have left; an access stops a program that is being debugged
 //! sanitizer telling ThreadSanitizer about memory that passes from one thread to another
@@ -24,6 +24,7 @@ mod cache;
 mod defrag;
 mod direct;
 mod files;
+mod flags;
 mod local;
 mod lock;
 mod locks;
@@ -41,6 +42,7 @@ pub use cache::{Cache, InProgram};
 pub use defrag::*;
 pub use direct::*;
 pub use files::*;
+pub use flags::*;
 pub use lock::*;
 pub use memory::*;
 pub use object::*;

@@ -9,24 +9,27 @@ use firn_units::VirtAddr;
 
 use super::direct::not_an_object;
 use super::locks::Orphans;
-use super::pools::{Pobj, pool_with_id};
+use super::pools::{Pobj, Pop, pool_with_id};
 use super::root::{Constructor, ROOT, construct};
 use super::sanitizer::{gives_up, was_given};
-use super::thread::{in_operation, passing, with_room};
+use super::thread::{in_operation, own_len, passing, with_room};
 use super::{Oid, TYPE_BYTES};
 use crate::given::InOut;
-use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 
 /// `PMEMOBJ_MAX_ALLOC_SIZE`.
 const MAX_BYTES: u64 = 0x3_FFDF_FFC0;
 
 impl Pobj {
-    /// Bytes of the object whose body, which begins with its type's number, is at `body`.
+    /// Bytes of the object whose body, which begins with its type's number, is at `body`. The thread's open transaction
+    /// may have allocated it.
     pub(crate) fn len_of(&self, body: VirtAddr) -> Outcome<u64> {
         in_operation(self, |guard| match guard.object(body)? {
             Some((what, len)) if what == self.what => Ok(len.saturating_sub(TYPE_BYTES)),
-            _ => Err(not_an_object(self.oid(body + TYPE_BYTES))),
+            _ => match own_len(self, body)? {
+                Some(len) => Ok(len.saturating_sub(TYPE_BYTES)),
+                None => Err(not_an_object(self.oid(body + TYPE_BYTES))),
+            },
         })
     }
 
@@ -118,27 +121,20 @@ impl Pobj {
         bytes: u64,
         type_num: u64,
     ) -> Outcome<VirtAddr> {
-        let len = in_tx_len(self, tx, old)?;
+        let len = self.len_of(old)?;
         let new = self.allocate(tx, bytes, type_num)?;
         self.copy(old + TYPE_BYTES, new + TYPE_BYTES, len.min(bytes));
+        self.take_locks_along(old, new, len.min(bytes));
         // SAFETY: libpmemobj asks the program to use only the new object from now on.
         unsafe { self.give_back(tx, old) }?;
         Ok(new)
     }
 }
 
-/// Bytes of an object that the open transaction may have allocated.
-pub(super) fn in_tx_len(pool: &Pobj, tx: RawTx<'_, Mapped>, body: VirtAddr) -> Outcome<u64> {
-    match tx.own_len(body) {
-        Some(len) => Ok(len.saturating_sub(TYPE_BYTES)),
-        None => pool.len_of(body),
-    }
-}
-
 /// Allocates, calls the constructor, makes the object durable, and stores the OID: all of it or nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_alloc(
-    pool: Handed<Pobj>,
+    pool: Pop,
     to: InOut<'_, Oid>,
     bytes: usize,
     type_num: u64,
@@ -169,7 +165,7 @@ pub extern "C" fn firn_pmemobj_alloc(
 /// As libpmemobj asks: the program does not use the old object any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_realloc(
-    pool: Handed<Pobj>,
+    pool: Pop,
     to: InOut<'_, Oid>,
     bytes: usize,
     type_num: u64,
@@ -273,7 +269,7 @@ impl Pobj {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_first(pool: Handed<Pobj>) -> Oid {
+pub extern "C" fn firn_pmemobj_first(pool: Pop) -> Oid {
     result_of(Oid::NULL, || {
         let it = pool.open()?;
         passing(it, || it.next(VirtAddr(0)))
@@ -293,7 +289,7 @@ pub extern "C" fn firn_pmemobj_next(oid: Oid) -> Oid {
 
 /// Pins objects of a type, existing and future ones.
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_pin_type(pool: Handed<Pobj>, type_num: u64) -> c_int {
+pub extern "C" fn firn_pmemobj_pin_type(pool: Pop, type_num: u64) -> c_int {
     let status = status_of(|| {
         let it = pool.open()?;
         it.pin(type_num);

@@ -77,6 +77,44 @@ impl Pooled for Pobj {
     }
 }
 
+/// `PMEMobjpool *`: the address at which the pool is mapped. Programs for libpmemobj add offsets to it.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pop(*mut c_void);
+
+impl Pop {
+    pub(crate) const NULL: Self = Self(ptr::null_mut());
+
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The pool. Its memory stays when it is closed.
+    ///
+    /// Errors: none is open there, or it belongs to the process from which this one was forked.
+    #[inline]
+    pub(crate) fn open(self) -> Outcome<&'static Pobj> {
+        match local().last_used.get().0.open() {
+            Ok(last) if last.base == self.0.addr() as u64 => Ok(last),
+            _ => self.look_up(),
+        }
+    }
+
+    #[cold]
+    fn look_up(self) -> Outcome<&'static Pobj> {
+        if self.is_null() {
+            return Err(Failure::invalid("the pool is null"));
+        }
+        let found = among_open(|_, pool| pool.base == self.0.addr() as u64);
+        found.unwrap_or_else(|| {
+            Err(Failure::invalid(format!(
+                "{:p} is no open pool; it was closed, or was never one",
+                self.0
+            )))
+        })
+    }
+}
+
 static FREE_HANDLES: HandlePool<Pobj> = HandlePool::new();
 
 /// Open pools, by their ids.
@@ -91,15 +129,23 @@ pub(crate) fn pool_with_id(id: u64) -> Outcome<&'static Pobj> {
     }
 }
 
+#[cold]
 fn look_up(id: u64) -> Outcome<&'static Pobj> {
-    let pools = POOLS.read().unwrap_or_else(PoisonError::into_inner);
-    let found = pools.iter().find(|(known, _)| *known == id);
-    match found {
-        Some((_, pool)) => pool.open(),
-        None => Err(Failure::invalid(format!(
+    among_open(|known, _| known == id).unwrap_or_else(|| {
+        Err(Failure::invalid(format!(
             "no open pool has the id {id:#x}; its pool was closed, or the OID is invalid"
-        ))),
-    }
+        )))
+    })
+}
+
+/// The open pool of which this is true, by its id and the pool.
+fn among_open(is_it: impl Fn(u64, &Pobj) -> bool) -> Option<Outcome<&'static Pobj>> {
+    let pools = POOLS.read().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: closing a pool first removes it from this list, which is locked here.
+    let found = pools
+        .iter()
+        .find(|(id, pool)| is_it(*id, unsafe { pool.there() }));
+    found.map(|(_, pool)| pool.open())
 }
 
 /// The pool around an address, and the address there, for a signal handler, which may not wait: `None` also while pools
@@ -223,7 +269,13 @@ impl Pobj {
         Ok(())
     }
 
-    /// The program's pointer to it.
+    /// What the program calls it.
+    #[inline(always)]
+    pub(crate) fn handle(&self) -> Pop {
+        Pop(ptr::with_exposed_provenance_mut(self.base as usize))
+    }
+
+    /// The place of its memory, in the handle pool.
     #[inline(always)]
     pub(crate) fn handed(&self) -> Handed<Self> {
         // SAFETY: only `hand_out` makes one, in the handle pool.
@@ -259,7 +311,7 @@ impl Pobj {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_set_user_data(pool: Handed<Pobj>, data: *mut c_void) {
+pub extern "C" fn firn_pmemobj_set_user_data(pool: Pop, data: *mut c_void) {
     result_of((), || {
         pool.open()?.user_data.store(data, Ordering::Release);
         Ok(())
@@ -267,7 +319,7 @@ pub extern "C" fn firn_pmemobj_set_user_data(pool: Handed<Pobj>, data: *mut c_vo
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_get_user_data(pool: Handed<Pobj>) -> *mut c_void {
+pub extern "C" fn firn_pmemobj_get_user_data(pool: Pop) -> *mut c_void {
     let data = object_of(|| Ok(pool.open()?.user_data.load(Ordering::Acquire).cast_const()));
     data.cast_mut()
 }

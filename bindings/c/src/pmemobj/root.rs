@@ -7,10 +7,9 @@ use firn_heap::{Obj, Untyped};
 use firn_media::Memory;
 use firn_units::VirtAddr;
 
-use super::pools::Pobj;
+use super::pools::{Pobj, Pop};
 use super::thread::{in_operation, passing};
 use super::{Oid, TYPE_BYTES};
-use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome, Status, result_of};
 
 /// The name of the root under which the program's root object lies.
@@ -71,6 +70,7 @@ impl Pobj {
                 let medium = self.heap.medium();
                 medium.load_bytes(body + TYPE_BYTES, &mut content);
                 medium.store_bytes(new + TYPE_BYTES, &content);
+                self.take_locks_along(body, new, len);
                 // SAFETY: the root names the new object, and the program uses only that one from now on.
                 unsafe { self.give_back(tx, body) }?;
             }
@@ -83,11 +83,11 @@ impl Pobj {
 
 /// The program's function to fill a new object. Any result but zero undoes the allocation.
 pub type Constructor =
-    extern "C" fn(pool: Handed<Pobj>, object: *mut c_void, argument: *mut c_void) -> c_int;
+    extern "C" fn(pool: Pop, object: *mut c_void, argument: *mut c_void) -> c_int;
 
 /// Calls a constructor, if there is one.
 pub(crate) fn construct(
-    pool: Handed<Pobj>,
+    pool: Pop,
     constructor: Option<Constructor>,
     argument: *mut c_void,
     object: *mut c_void,
@@ -106,7 +106,7 @@ pub(crate) fn construct(
 /// As libpmemobj asks: if the root object has become longer, the program uses only the new one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_root(
-    pool: Handed<Pobj>,
+    pool: Pop,
     bytes: usize,
     constructor: Option<Constructor>,
     argument: *mut c_void,
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn firn_pmemobj_root(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn firn_pmemobj_root_size(pool: Handed<Pobj>) -> usize {
+pub extern "C" fn firn_pmemobj_root_size(pool: Pop) -> usize {
     result_of(0, || {
         let it = pool.open()?;
         passing(it, || match it.root_body()? {

@@ -14,7 +14,7 @@ use core::mem::take;
 use core::ptr;
 
 use super::locks::Orphans;
-use super::pools::Pobj;
+use super::pools::{Pobj, Pop};
 use crate::handle_pool::Handed;
 use crate::status::{Failure, Outcome};
 
@@ -31,7 +31,10 @@ pub enum Stage {
 }
 
 /// `pmemobj_tx_callback`.
-pub type Callback = extern "C" fn(pool: Handed<Pobj>, stage: Stage, argument: *mut c_void);
+pub type Callback = extern "C" fn(pool: Pop, stage: Stage, argument: *mut c_void);
+/// A callback, and the program's argument for it.
+pub(crate) type Told = (Callback, *mut c_void);
+
 /// Gives back a lock that a transaction holds, which was taken with it.
 pub type Unlock = extern "C" fn(lock: *mut c_void);
 
@@ -46,9 +49,11 @@ struct Part {
 /// A thread's transaction, which has no parts while none is open.
 struct Transaction {
     pool: Handed<Pobj>,
+    /// What the program calls it.
+    pop: Pop,
     /// The outermost first.
     parts: Vec<Part>,
-    callback: Option<(Callback, *mut c_void)>,
+    callback: Option<Told>,
     /// Held to the end of the outermost.
     locks: Vec<(*mut c_void, Unlock)>,
     /// Locks in what it frees.
@@ -70,6 +75,16 @@ pub(crate) struct Ended {
     pub(crate) pool: Option<Handed<Pobj>>,
 }
 
+/// What a transaction that has ended leaves.
+pub(crate) struct Left {
+    /// Locks that it held, in the order in which they were taken.
+    pub(crate) locks: Vec<(*mut c_void, Unlock)>,
+    /// Locks in what it freed.
+    pub(crate) orphans: Orphans,
+    /// The callback, which is told last that no transaction is open.
+    pub(crate) callback: Option<Told>,
+}
+
 impl Stages {
     pub(crate) const fn new() -> Self {
         Self {
@@ -77,6 +92,7 @@ impl Stages {
             failed: Cell::new(0),
             open: RefCell::new(Transaction {
                 pool: Handed::NULL,
+                pop: Pop::NULL,
                 parts: Vec::new(),
                 callback: None,
                 locks: Vec::new(),
@@ -111,22 +127,26 @@ impl Stages {
         }
     }
 
-    /// Begins a transaction, by `begin`, or a part of the one that is open.
+    /// Begins a transaction, by `begin`, which says what the program calls its pool, or a part of the one that is open.
+    /// A callback that a part brings is the transaction's from then on.
     #[inline]
     pub(crate) fn begin(
         &self,
         pool: Handed<Pobj>,
         environment: *mut c_void,
-        callback: Option<(Callback, *mut c_void)>,
-        begin: impl FnOnce() -> Outcome<()>,
+        callback: Option<Told>,
+        begin: impl FnOnce() -> Outcome<Pop>,
     ) -> Outcome<()> {
         self.with(|open| {
             match open.parts.is_empty() {
                 true => {
-                    begin()?;
+                    open.pop = begin()?;
                     (open.pool, open.callback) = (pool, callback);
                 }
-                false => self.check_within(open, pool, callback.is_some())?,
+                false => {
+                    self.check_within(open, pool, callback)?;
+                    open.callback = open.callback.or(callback);
+                }
             }
             let failed = 0;
             open.parts.push(Part {
@@ -143,7 +163,7 @@ impl Stages {
         &self,
         outer: &Transaction,
         pool: Handed<Pobj>,
-        has_callback: bool,
+        callback: Option<Told>,
     ) -> Outcome<()> {
         if self.stage.get() != Stage::Work {
             return Err(Failure::misuse(
@@ -155,11 +175,15 @@ impl Stages {
                 "a nested transaction must be in the same pool",
             ));
         }
-        match has_callback {
-            true => Err(Failure::invalid(
-                "only the outermost transaction can have a callback",
-            )),
-            false => Ok(()),
+        match (outer.callback, callback) {
+            (Some((known, of)), Some((other, argument)))
+                if !ptr::fn_addr_eq(known, other) || of != argument =>
+            {
+                Err(Failure::misuse(
+                    "the transaction has another callback already",
+                ))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -167,7 +191,7 @@ impl Stages {
     pub(crate) fn refuse(&self, pool: Handed<Pobj>, environment: *mut c_void, failed: c_int) {
         self.with(|open| {
             if open.parts.is_empty() {
-                (open.pool, open.callback) = (pool, None);
+                (open.pool, open.pop, open.callback) = (pool, Pop::NULL, None);
             }
             open.parts.push(Part {
                 environment,
@@ -175,6 +199,11 @@ impl Stages {
             });
         });
         self.stage.set(Stage::OnAbort);
+    }
+
+    /// Whether a transaction is open, in whichever stage.
+    pub(crate) fn is_open(&self) -> bool {
+        self.with(|open| !open.parts.is_empty())
     }
 
     /// Whether the innermost part is the outermost.
@@ -204,12 +233,15 @@ impl Stages {
         self.call_back();
     }
 
-    /// Tells the program of the stage, if it asked for that.
+    /// Tells the program of a stage of the outermost part, if it asked for that.
     #[inline(always)]
     pub(crate) fn call_back(&self) {
-        let (told, pool) = self.with(|open| (open.callback, open.pool));
+        let (told, pop) = self.with(|open| match open.parts.len() {
+            1 => (open.callback, open.pop),
+            _ => (None, Pop::NULL),
+        });
         if let Some((callback, argument)) = told {
-            callback(pool, self.stage.get(), argument);
+            callback(pop, self.stage.get(), argument);
         }
     }
 
@@ -218,7 +250,7 @@ impl Stages {
     pub(crate) fn go_on(&self) {
         match self.stage.get() {
             Stage::Work => {}
-            Stage::OnCommit | Stage::OnAbort => self.stage.set(Stage::Finally),
+            Stage::OnCommit | Stage::OnAbort => self.enter(Stage::Finally),
             Stage::Finally | Stage::None => self.stage.set(Stage::None),
         }
     }
@@ -244,12 +276,12 @@ impl Stages {
         Some(ended)
     }
 
-    /// What the transaction that has ended leaves: locks that it held, and those in what it freed.
     #[inline(always)]
-    pub(crate) fn left(&self) -> (Vec<(*mut c_void, Unlock)>, Orphans) {
-        self.with(|open| {
-            open.callback = None;
-            (take(&mut open.locks), take(&mut open.orphans))
+    pub(crate) fn left(&self) -> Left {
+        self.with(|open| Left {
+            locks: take(&mut open.locks),
+            orphans: take(&mut open.orphans),
+            callback: open.callback.take(),
         })
     }
 

@@ -2,10 +2,11 @@
 
 use core::cell::RefCell;
 use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use firn_heap::{RawGuard, RawTx, Session};
+use firn_heap::{Error, RawGuard, RawTx, Session};
 use firn_mapped::Mapped;
+use firn_units::VirtAddr;
 
 use super::biased::Biased;
 use super::cache::{InProgram, Told};
@@ -87,6 +88,16 @@ impl Slot {
 }
 
 impl State {
+    /// Ends the thread's sessions if nothing is open. False if something is, or they have ended already.
+    fn end_if_idle(&self) -> bool {
+        if !self.operation.is_idle() {
+            return false;
+        }
+        self.operation.close();
+        self.beside.take();
+        true
+    }
+
     /// Leaves the operation: pointers become invalid.
     fn leave(&self) {
         self.caches
@@ -128,11 +139,16 @@ fn with_state<R>(pool: &Pobj, body: impl FnOnce(&State) -> Outcome<R>) -> Outcom
             return body(&inside);
         }
     }
-    let slot = slot(pool)?;
-    local().last_used.set((pool.handed(), Arc::as_ptr(&slot)));
-    // SAFETY: `slot` found it among this thread's, or made it.
-    let inside = unsafe { slot.0.enter() };
-    body(&inside)
+    loop {
+        let slot = slot(pool)?;
+        local().last_used.set((pool.handed(), Arc::as_ptr(&slot)));
+        // SAFETY: `slot` found it among this thread's, or made it.
+        let inside = unsafe { slot.0.enter() };
+        // Before the thread was inside, another one may have taken the new session.
+        if !inside.operation.is_closed() {
+            return body(&inside);
+        }
+    }
 }
 
 /// This thread's slot of a pool, made if there is none.
@@ -149,7 +165,7 @@ fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
         }
         ended.push(of_pools.swap_remove(known).1);
     }
-    let session = pool.heap.session()?;
+    let session = session_with_patience(pool)?;
     let new = Arc::new(Slot(Biased::new(State {
         operation: Raw::new(session),
         beside: RefCell::default(),
@@ -158,6 +174,35 @@ fn slot(pool: &Pobj) -> Outcome<Arc<Slot>> {
     pool.threads().push(Arc::clone(&new));
     of_pools.push((pool.handed(), Arc::clone(&new)));
     Ok(new)
+}
+
+/// A session of the pool's. The pool has as many as lanes; threads that have nothing open give theirs back, and get
+/// another when they need one. Waits for a while where all have something open.
+fn session_with_patience(pool: &Pobj) -> Outcome<Session<Mapped>> {
+    const FIRST: Duration = Duration::from_micros(20);
+    let (start, mut sleep) = (Instant::now(), FIRST);
+    loop {
+        let session = match pool.heap.session() {
+            Err(Error::TooManySessions { .. }) if pool.end_an_idle_one() => continue,
+            Err(Error::TooManySessions { lanes }) if start.elapsed() > PATIENCE => {
+                return Err(Failure::new(
+                    Status::Busy,
+                    format!(
+                        "{lanes} threads have transactions or pointers in the pool, and none of them has ended its \
+                         transaction or called firn_safepoint for {} s",
+                        PATIENCE.as_secs()
+                    ),
+                ));
+            }
+            Err(Error::TooManySessions { .. }) => {
+                std::thread::sleep(sleep);
+                sleep = (sleep * 2).min(Duration::from_millis(10));
+                continue;
+            }
+            other => other?,
+        };
+        return Ok(session);
+    }
 }
 
 /// Calls `body` inside the thread's operation, which stays open.
@@ -255,6 +300,14 @@ pub(crate) fn in_transaction<R>(
     with_state(pool, |state| state.operation.in_transaction(body))
 }
 
+/// Bytes of the body of an object that the thread's open transaction has allocated.
+pub(crate) fn own_len(pool: &Pobj, body: VirtAddr) -> Outcome<Option<u64>> {
+    with_state(pool, |state| match &*state.operation.open() {
+        Open::Transaction(open) => Ok(open.tx().own_len(body)),
+        _ => Ok(None),
+    })
+}
+
 /// Commits the open transaction, or rolls it back. The operation stays open.
 pub(crate) fn end(pool: &Pobj, commits: bool) -> Outcome<()> {
     if !commits {
@@ -268,6 +321,32 @@ pub(crate) fn end(pool: &Pobj, commits: bool) -> Outcome<()> {
 }
 
 impl Pobj {
+    /// Ends the session of a thread that has nothing open. Waits for no thread: two that ended each other's would wait
+    /// for each other. False if there is none.
+    fn end_an_idle_one(&self) -> bool {
+        let ended = |slot: &Arc<Slot>| {
+            let ended = slot.0.try_with_any(|state| state.end_if_idle());
+            ended.unwrap_or(false)
+        };
+        let mut threads = self.threads();
+        let Some(at) = threads.iter().position(ended) else {
+            return false;
+        };
+        threads.swap_remove(at);
+        true
+    }
+
+    /// A session beside the one in which this thread has a transaction open. It does not wait for other threads, which
+    /// may wait for the same.
+    fn session_beside(&self) -> Outcome<Session<Mapped>> {
+        loop {
+            match self.heap.session() {
+                Err(Error::TooManySessions { .. }) if self.end_an_idle_one() => {}
+                session => return Ok(session?),
+            }
+        }
+    }
+
     /// Runs a transaction of the library's own: within the thread's operation, or beside its transaction.
     pub(crate) fn atomically<R>(
         &self,
@@ -291,7 +370,7 @@ impl State {
                 .map_err(|_| Failure::misuse("a constructor may not allocate"))?;
             let session = match &mut *beside {
                 Some(session) => session,
-                none => none.insert(Box::new(pool.heap.session()?)),
+                none => none.insert(Box::new(pool.session_beside()?)),
             };
             return session.raw_transaction(body);
         }

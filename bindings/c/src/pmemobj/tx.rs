@@ -9,8 +9,9 @@ use firn_mapped::Mapped;
 use firn_media::Memory;
 use firn_units::VirtAddr;
 
+use super::flags::{self, check_flags};
 use super::local::local;
-use super::pools::{Pobj, pool_with_id};
+use super::pools::{Pobj, Pop, pool_with_id};
 use super::stages::{Callback, Stage, Stages, Unlock};
 use super::thread::{self, in_transaction};
 use super::{Oid, TYPE_BYTES, errno_of};
@@ -23,28 +24,47 @@ fn stages() -> &'static Stages {
     &local().stages
 }
 
-/// The pool of the transaction that is in its work stage.
+/// Stops the process, as libpmemobj does: a program that calls this here takes itself to be in a transaction, and would
+/// go on with stores that nothing undoes.
+#[cold]
+fn stop(call: &str, why: &str) -> ! {
+    eprintln!("firn: {call}: {why}");
+    std::process::abort()
+}
+
+/// The pool of the transaction that is in its work stage. Without one the process stops.
 #[inline(always)]
-fn at_work() -> Outcome<&'static Pobj> {
-    let pool = stages().at_work()?;
-    // SAFETY: the transaction began in the pool, and keeps it from being closed. In a forked child it may be the
-    // parent's; there too the transaction runs to its end, and is aborted.
-    Ok(unsafe { pool.there() })
+fn at_work(call: &str) -> &'static Pobj {
+    match stages().at_work() {
+        // SAFETY: the transaction began in the pool, and keeps it from being closed. In a forked child it may be the
+        // parent's; there too the transaction runs to its end, and is aborted.
+        Ok(pool) => unsafe { pool.there() },
+        Err(failure) => stop(call, failure.message()),
+    }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_begin(
-    pool: Handed<Pobj>,
+    pop: Pop,
     environment: *mut c_void,
     callback: Option<Callback>,
     argument: *mut c_void,
 ) -> c_int {
-    let status = status_of(|| {
-        let it = pool.open()?;
+    let mut pool = Handed::NULL;
+    let begun = pop.open().and_then(|it| {
+        pool = it.handed();
         let callback = callback.map(|callback| (callback, argument));
-        stages().begin(pool, environment, callback, || thread::begin(it))
+        let begin = || thread::begin(it).map(|()| pop);
+        stages().begin(pool, environment, callback, begin)
     });
-    let failed = errno_of(status);
+    // Where none is open, it is a function that fills an object which begins one.
+    if let Err(failure) = &begun
+        && failure.status() == Status::Misuse
+        && stages().stage() != Stage::None
+    {
+        stop("pmemobj_tx_begin", failure.message());
+    }
+    let failed = errno_of(status_of(|| begun));
     if failed != 0 {
         stages().refuse(pool, environment, failed);
     }
@@ -56,9 +76,27 @@ pub extern "C" fn firn_pmemobj_tx_begin(
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_keep_lock(lock: *mut c_void, unlock: Unlock) -> c_int {
     let status = status_of(|| {
-        at_work()?;
+        at_work("pmemobj_tx_lock");
         stages().keep_lock(lock, unlock);
         Ok(())
+    });
+    errno_of(status)
+}
+
+/// Errors: no kind of lock; unknown flags.
+#[unsafe(no_mangle)]
+pub extern "C" fn firn_pmemobj_tx_check_lock(kind: c_int, flags: u64) -> c_int {
+    /// `TX_PARAM_MUTEX` and `TX_PARAM_RWLOCK`.
+    const KINDS: [c_int; 2] = [1, 2];
+    let status = status_of(|| {
+        let pool = at_work("pmemobj_tx_lock");
+        check_flags(pool, flags, flags::NO_ABORT)?;
+        match KINDS.contains(&kind) {
+            true => Ok(()),
+            false => Err(Failure::invalid(format!(
+                "a lock is of kind TX_PARAM_MUTEX (1) or TX_PARAM_RWLOCK (2), not {kind}"
+            ))),
+        }
     });
     errno_of(status)
 }
@@ -88,7 +126,7 @@ pub extern "C" fn firn_pmemobj_tx_environment() -> *mut c_void {
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_commit() {
     result_of((), || {
-        let pool = at_work()?;
+        let pool = at_work("pmemobj_tx_commit");
         let stages = stages();
         let mut stage = Stage::OnCommit;
         let mut outcome = Ok(());
@@ -109,7 +147,7 @@ pub extern "C" fn firn_pmemobj_tx_commit() {
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_abort(failed: c_int) {
     result_of((), || {
-        let pool = at_work()?;
+        let pool = at_work("pmemobj_tx_abort");
         let stages = stages();
         stages.fail(match failed {
             0 => errno_of(Status::Aborted),
@@ -129,6 +167,9 @@ pub extern "C" fn firn_pmemobj_tx_abort(failed: c_int) {
 pub extern "C" fn firn_pmemobj_tx_process() -> Stage {
     match stages().stage() {
         Stage::Work => firn_pmemobj_tx_commit(),
+        Stage::None if !stages().is_open() => {
+            stop("pmemobj_tx_process", "no transaction is open");
+        }
         _ => stages().go_on(),
     }
     stages().stage()
@@ -138,36 +179,34 @@ pub extern "C" fn firn_pmemobj_tx_process() -> Stage {
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_end() -> c_int {
     let stages = stages();
+    if let Stage::OnCommit | Stage::OnAbort = stages.stage() {
+        stages.enter(Stage::Finally);
+    }
     let Some(ended) = stages.end() else {
-        let _ = status_of(|| {
-            Err(Failure::misuse(
-                "no transaction can be ended; begin one, and commit or abort it first",
-            ))
-        });
-        return errno_of(Status::Misuse);
+        let why = "no transaction can be ended; begin one, and commit or abort it first";
+        stop("pmemobj_tx_end", why);
     };
     let Some(pool) = ended.pool else {
         return ended.failed;
     };
-    stages.call_back();
-    let (locks, orphans) = stages.left();
-    for (lock, unlock) in locks.into_iter().rev() {
+    let left = stages.left();
+    for (lock, unlock) in left.locks.into_iter().rev() {
         unlock(lock);
     }
     if let Ok(pool) = pool.open() {
         if ended.failed == 0 {
-            pool.locks.forget(orphans);
+            pool.locks.forget(left.orphans);
         }
         let _ = status_of(|| pool.safepoint());
+    }
+    if let Some((callback, argument)) = left.callback {
+        callback(Pop::NULL, Stage::None, argument);
     }
     ended.failed
 }
 
-/// `POBJ_XADD_NO_FLUSH` is ignored: it is a wish that need not be granted. The others:
-const NO_SNAPSHOT: u64 = 1 << 2;
-
 fn add(tx: RawTx<'_, Mapped>, at: VirtAddr, len: u64, flags: u64) -> Outcome<()> {
-    match flags & NO_SNAPSHOT {
+    match flags & flags::NO_SNAPSHOT {
         0 => Ok(tx.log(&[(at, len)])?),
         _ => Ok(tx.note(at, len)?),
     }
@@ -182,7 +221,8 @@ pub extern "C" fn firn_pmemobj_tx_add_range(
     flags: u64,
 ) -> c_int {
     let status = status_of(|| {
-        let pool = at_work()?;
+        let pool = at_work("pmemobj_tx_add_range");
+        check_flags(pool, flags, flags::ADD)?;
         if len == 0 {
             return Ok(());
         }
@@ -202,7 +242,8 @@ pub extern "C" fn firn_pmemobj_tx_add_range(
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_add_direct(from: *const c_void, len: usize, flags: u64) -> c_int {
     let status = status_of(|| {
-        let pool = at_work()?;
+        let pool = at_work("pmemobj_tx_add_range_direct");
+        check_flags(pool, flags, flags::ADD)?;
         if len == 0 {
             return Ok(());
         }
@@ -217,11 +258,13 @@ pub extern "C" fn firn_pmemobj_tx_add_direct(from: *const c_void, len: usize, fl
 pub extern "C" fn firn_pmemobj_tx_alloc(
     bytes: usize,
     type_num: u64,
+    flags: u64,
     from: Source<'_>,
     len: usize,
 ) -> Oid {
     result_of(Oid::NULL, || {
-        let pool = at_work()?;
+        let pool = at_work("pmemobj_tx_alloc");
+        check_flags(pool, flags, flags::ALLOC)?;
         in_transaction(pool, |tx| {
             let body = pool.allocate(tx, bytes as u64, type_num)?;
             // SAFETY: the header's functions pass `len` bytes; the object has `bytes`.
@@ -239,7 +282,7 @@ pub extern "C" fn firn_pmemobj_tx_alloc(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firn_pmemobj_tx_realloc(oid: Oid, bytes: usize, type_num: u64) -> Oid {
     result_of(Oid::NULL, || {
-        let pool = at_work()?;
+        let pool = at_work("pmemobj_tx_realloc");
         in_transaction(pool, |tx| {
             if oid.is_null() {
                 let body = pool.allocate(tx, bytes as u64, type_num)?;
@@ -256,9 +299,10 @@ pub unsafe extern "C" fn firn_pmemobj_tx_realloc(oid: Oid, bytes: usize, type_nu
 ///
 /// As libpmemobj asks: the program does not use the old object any more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firn_pmemobj_tx_free(oid: Oid) -> c_int {
+pub unsafe extern "C" fn firn_pmemobj_tx_free(oid: Oid, flags: u64) -> c_int {
     let status = status_of(|| {
-        let pool = at_work()?;
+        let pool = at_work("pmemobj_tx_free");
+        check_flags(pool, flags, flags::NO_ABORT)?;
         if oid.is_null() {
             return Ok(());
         }

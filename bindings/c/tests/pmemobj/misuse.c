@@ -160,21 +160,6 @@ static void objects(PMEMobjpool *pop)
 	REFUSED(pmemobj_strdup(pop, &oid, NULL, 0) == -1, EINVAL, "");
 }
 
-static void outside_transactions(PMEMobjpool *pop, TOID(struct root) root)
-{
-	REFUSED(TX_ADD(root) != 0, EINVAL, "TX_BEGIN");
-	REFUSED(TX_ADD_DIRECT(&D_RW(root)->number) != 0, EINVAL, "TX_BEGIN");
-	REFUSED(OID_IS_NULL(pmemobj_tx_alloc(8, 1)), EINVAL, "TX_BEGIN");
-	REFUSED(OID_IS_NULL(pmemobj_tx_strdup("text", 1)), EINVAL, "TX_BEGIN");
-	REFUSED(pmemobj_tx_free(D_RO(root)->item.oid) != 0, EINVAL, "TX_BEGIN");
-	pmemobj_tx_abort(ECANCELED);
-	pmemobj_tx_commit();
-	pmemobj_tx_process();
-	REFUSED(pmemobj_tx_end() == EINVAL && (errno = EINVAL), EINVAL, "no transaction");
-	HOLDS(pmemobj_tx_stage() == TX_STAGE_NONE);
-	HOLDS(firn_safepoint(pop) == FIRN_OK);
-}
-
 static void adds_a_variable(void *argument)
 {
 	uint64_t variable = 0;
@@ -243,8 +228,6 @@ static void *another_thread(void *argument)
 	pthread_barrier_wait(&shared->barrier);
 	/* The first thread's transaction is not this one's. */
 	HOLDS(pmemobj_tx_stage() == TX_STAGE_NONE);
-	errno = 0;
-	HOLDS(TX_ADD(shared->root) == EINVAL);
 	pmemobj_close(shared->pop);
 	HOLDS(strstr(pmemobj_errormsg(), "transaction is open") != NULL);
 	HOLDS(D_RO(shared->root)->number == 17);
@@ -293,7 +276,6 @@ int main(int count, char **arguments)
 	}
 	TX_END
 	objects(pop);
-	outside_transactions(pop, root);
 	within_transactions(pop, root);
 	HOLDS(D_RO(root)->number == 5 && TOID_VALID(D_RO(root)->item));
 	threads(pop, root);

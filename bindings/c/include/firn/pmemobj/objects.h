@@ -85,10 +85,26 @@ uint64_t pmemobj_type_num(PMEMoid oid) FIRN_POBJ_AS(type_num);
 PMEMoid pmemobj_first(PMEMobjpool *pop) FIRN_POBJ_AS(first);
 PMEMoid pmemobj_next(PMEMoid oid) FIRN_POBJ_AS(next);
 
-#define POBJ_XALLOC_ZERO ((uint64_t)1)
-#define POBJ_XALLOC_NO_FLUSH ((uint64_t)2)
-#define POBJ_XALLOC_NO_ABORT ((uint64_t)8)
+/* Flags have libpmemobj's values. */
+#define POBJ_FLAG_ZERO ((uint64_t)1 << 0)
+#define POBJ_FLAG_NO_FLUSH ((uint64_t)1 << 1)
+#define POBJ_FLAG_NO_SNAPSHOT ((uint64_t)1 << 2)
+#define POBJ_FLAG_ASSUME_INITIALIZED ((uint64_t)1 << 3)
+#define POBJ_FLAG_TX_NO_ABORT ((uint64_t)1 << 4)
+
+#define POBJ_XALLOC_ZERO POBJ_FLAG_ZERO
+#define POBJ_XALLOC_NO_FLUSH POBJ_FLAG_NO_FLUSH
+#define POBJ_XALLOC_NO_ABORT POBJ_FLAG_TX_NO_ABORT
 #define POBJ_CLASS_ID(id) ((uint64_t)(id) << 48)
+#define POBJ_ARENA_ID(id) ((uint64_t)(id) << 32)
+#define POBJ_XALLOC_CLASS_MASK ((uint64_t)0xffff << 48)
+#define POBJ_XALLOC_ARENA_MASK ((uint64_t)0xffff << 32)
+#define POBJ_TX_XALLOC_VALID_FLAGS                                                                                     \
+	(POBJ_XALLOC_ZERO | POBJ_XALLOC_NO_FLUSH | POBJ_XALLOC_NO_ABORT | POBJ_XALLOC_CLASS_MASK |                     \
+	 POBJ_XALLOC_ARENA_MASK)
+#define POBJ_XALLOC_VALID_FLAGS POBJ_TX_XALLOC_VALID_FLAGS
+
+firn_status firn_pobj_check_flags(PMEMobjpool *pop, uint64_t flags, uint64_t known) FIRN_POBJ_AS(check_flags);
 
 firn_status firn_pobj_alloc(PMEMobjpool *pop, PMEMoid *oidp, size_t size, uint64_t type_num,
 			    pmemobj_constr constructor, void *arg) FIRN_POBJ_AS(alloc);
@@ -105,7 +121,9 @@ static inline int pmemobj_alloc(PMEMobjpool *pop, PMEMoid *oidp, size_t size, ui
 static inline int pmemobj_xalloc(PMEMobjpool *pop, PMEMoid *oidp, size_t size, uint64_t type_num, uint64_t flags,
 				 pmemobj_constr constructor, void *arg)
 {
-	(void)flags;
+	firn_status status = firn_pobj_check_flags(pop, flags, POBJ_XALLOC_VALID_FLAGS);
+	if (status != FIRN_OK)
+		return firn_pobj_result(status);
 	return pmemobj_alloc(pop, oidp, size, type_num, constructor, arg);
 }
 
@@ -173,9 +191,9 @@ static inline int pmemobj_wcsdup(PMEMobjpool *pop, PMEMoid *oidp, const wchar_t 
 #define PMEMOBJ_F_MEM_NODRAIN (1U << 0)
 #define PMEMOBJ_F_MEM_NONTEMPORAL (1U << 1)
 #define PMEMOBJ_F_MEM_TEMPORAL (1U << 2)
-#define PMEMOBJ_F_MEM_NOFLUSH (1U << 3)
-#define PMEMOBJ_F_MEM_WC (1U << 4)
-#define PMEMOBJ_F_MEM_WB (1U << 5)
+#define PMEMOBJ_F_MEM_WC (1U << 3)
+#define PMEMOBJ_F_MEM_WB (1U << 4)
+#define PMEMOBJ_F_MEM_NOFLUSH (1U << 5)
 #define PMEMOBJ_F_RELAXED (1U << 31)
 
 firn_status firn_pobj_persist(PMEMobjpool *pop, const void *addr, size_t len) FIRN_POBJ_AS(persist);

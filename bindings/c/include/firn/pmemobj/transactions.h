@@ -30,12 +30,16 @@ enum pobj_tx_param { TX_PARAM_NONE, TX_PARAM_MUTEX, TX_PARAM_RWLOCK, TX_PARAM_CB
 
 typedef void (*pmemobj_tx_callback)(PMEMobjpool *pop, enum pobj_tx_stage stage, void *arg);
 
-#define POBJ_XADD_NO_FLUSH ((uint64_t)2)
-#define POBJ_XADD_NO_SNAPSHOT ((uint64_t)4)
-#define POBJ_XADD_ASSUME_INITIALIZED ((uint64_t)16)
-#define POBJ_XADD_NO_ABORT ((uint64_t)8)
-#define POBJ_XLOCK_NO_ABORT ((uint64_t)8)
-#define POBJ_XFREE_NO_ABORT ((uint64_t)8)
+#define POBJ_XADD_NO_FLUSH POBJ_FLAG_NO_FLUSH
+#define POBJ_XADD_NO_SNAPSHOT POBJ_FLAG_NO_SNAPSHOT
+#define POBJ_XADD_ASSUME_INITIALIZED POBJ_FLAG_ASSUME_INITIALIZED
+#define POBJ_XADD_NO_ABORT POBJ_FLAG_TX_NO_ABORT
+#define POBJ_XADD_VALID_FLAGS                                                                                          \
+	(POBJ_XADD_NO_FLUSH | POBJ_XADD_NO_SNAPSHOT | POBJ_XADD_ASSUME_INITIALIZED | POBJ_XADD_NO_ABORT)
+#define POBJ_XLOCK_NO_ABORT POBJ_FLAG_TX_NO_ABORT
+#define POBJ_XLOCK_VALID_FLAGS POBJ_XLOCK_NO_ABORT
+#define POBJ_XFREE_NO_ABORT POBJ_FLAG_TX_NO_ABORT
+#define POBJ_XFREE_VALID_FLAGS POBJ_XFREE_NO_ABORT
 
 int firn_pobj_tx_begin(PMEMobjpool *pop, void *environment, pmemobj_tx_callback callback, void *arg)
 	FIRN_POBJ_AS(tx_begin);
@@ -47,9 +51,11 @@ int firn_pobj_tx_end(void) FIRN_POBJ_AS(tx_end);
 enum pobj_tx_stage firn_pobj_tx_process(void) FIRN_POBJ_AS(tx_process);
 int firn_pobj_tx_add_range(PMEMoid oid, uint64_t off, size_t size, uint64_t flags) FIRN_POBJ_AS(tx_add_range);
 int firn_pobj_tx_add_direct(const void *ptr, size_t size, uint64_t flags) FIRN_POBJ_AS(tx_add_direct);
-PMEMoid firn_pobj_tx_alloc(size_t size, uint64_t type_num, const void *from, size_t len) FIRN_POBJ_AS(tx_alloc);
+PMEMoid firn_pobj_tx_alloc(size_t size, uint64_t type_num, uint64_t flags, const void *from, size_t len)
+	FIRN_POBJ_AS(tx_alloc);
 PMEMoid firn_pobj_tx_realloc(PMEMoid oid, size_t size, uint64_t type_num) FIRN_POBJ_AS(tx_realloc);
-int firn_pobj_tx_free(PMEMoid oid) FIRN_POBJ_AS(tx_free);
+int firn_pobj_tx_free(PMEMoid oid, uint64_t flags) FIRN_POBJ_AS(tx_free);
+int firn_pobj_tx_check_lock(int type, uint64_t flags) FIRN_POBJ_AS(tx_check_lock);
 
 enum pobj_tx_stage pmemobj_tx_stage(void) FIRN_POBJ_AS(tx_stage);
 int pmemobj_tx_errno(void) FIRN_POBJ_AS(tx_errno);
@@ -111,13 +117,18 @@ static inline int firn_pobj_tx_take(PMEMobjpool *pop, enum pobj_tx_param type, v
 
 static inline int pmemobj_tx_xlock(enum pobj_tx_param type, void *lockp, uint64_t flags)
 {
-	PMEMobjpool *pop = pmemobj_pool_by_ptr(lockp);
-	return firn_pobj_tx_result(pop == NULL ? EINVAL : firn_pobj_tx_take(pop, type, lockp), flags);
+	int failed = firn_pobj_tx_check_lock((int)type, flags);
+	if (failed == 0) {
+		PMEMobjpool *pop = pmemobj_pool_by_ptr(lockp);
+		failed = pop == NULL ? EINVAL : firn_pobj_tx_take(pop, type, lockp);
+	}
+	return firn_pobj_tx_result(failed, flags);
 }
 
+/* A failure is returned, and does not abort the transaction. */
 static inline int pmemobj_tx_lock(enum pobj_tx_param type, void *lockp)
 {
-	return pmemobj_tx_xlock(type, lockp, 0);
+	return pmemobj_tx_xlock(type, lockp, POBJ_XLOCK_NO_ABORT);
 }
 
 /* Begins a transaction, or a nested one. The arguments after `environment` are parameters, each followed by its own
@@ -191,7 +202,7 @@ static inline int pmemobj_tx_add_range_direct(const void *ptr, size_t size)
 
 static inline PMEMoid pmemobj_tx_xalloc(size_t size, uint64_t type_num, uint64_t flags)
 {
-	return firn_pobj_tx_object(firn_pobj_tx_alloc(size, type_num, NULL, 0), flags);
+	return firn_pobj_tx_object(firn_pobj_tx_alloc(size, type_num, flags, NULL, 0), flags);
 }
 
 static inline PMEMoid pmemobj_tx_alloc(size_t size, uint64_t type_num)
@@ -207,7 +218,7 @@ static inline PMEMoid pmemobj_tx_zalloc(size_t size, uint64_t type_num)
 static inline PMEMoid firn_pobj_tx_resized(PMEMoid oid, size_t size, uint64_t type_num)
 {
 	if (size == 0) {
-		(void)firn_pobj_tx_result(firn_pobj_tx_free(oid), 0);
+		(void)firn_pobj_tx_result(firn_pobj_tx_free(oid, 0), 0);
 		return OID_NULL;
 	}
 	return firn_pobj_tx_object(firn_pobj_tx_realloc(oid, size, type_num), 0);
@@ -225,18 +236,12 @@ static inline PMEMoid pmemobj_tx_zrealloc(PMEMoid oid, size_t size, uint64_t typ
 
 static inline PMEMoid firn_pobj_tx_dup(const void *from, size_t len, uint64_t type_num, uint64_t flags)
 {
-	return firn_pobj_tx_object(firn_pobj_tx_alloc(len, type_num, from, len), flags);
-}
-
-static inline PMEMoid firn_pobj_tx_no_text(uint64_t flags)
-{
-	(void)firn_pobj_tx_result(EINVAL, flags);
-	return OID_NULL;
+	return firn_pobj_tx_object(firn_pobj_tx_alloc(len, type_num, flags, from, len), flags);
 }
 
 static inline PMEMoid pmemobj_tx_xstrdup(const char *s, uint64_t type_num, uint64_t flags)
 {
-	return s == NULL ? firn_pobj_tx_no_text(flags) : firn_pobj_tx_dup(s, strlen(s) + 1, type_num, flags);
+	return firn_pobj_tx_dup(s, s == NULL ? 0 : strlen(s) + 1, type_num, flags);
 }
 
 static inline PMEMoid pmemobj_tx_strdup(const char *s, uint64_t type_num)
@@ -246,8 +251,7 @@ static inline PMEMoid pmemobj_tx_strdup(const char *s, uint64_t type_num)
 
 static inline PMEMoid pmemobj_tx_xwcsdup(const wchar_t *s, uint64_t type_num, uint64_t flags)
 {
-	return s == NULL ? firn_pobj_tx_no_text(flags)
-			 : firn_pobj_tx_dup(s, (wcslen(s) + 1) * sizeof(wchar_t), type_num, flags);
+	return firn_pobj_tx_dup(s, s == NULL ? 0 : (wcslen(s) + 1) * sizeof(wchar_t), type_num, flags);
 }
 
 static inline PMEMoid pmemobj_tx_wcsdup(const wchar_t *s, uint64_t type_num)
@@ -257,7 +261,7 @@ static inline PMEMoid pmemobj_tx_wcsdup(const wchar_t *s, uint64_t type_num)
 
 static inline int pmemobj_tx_xfree(PMEMoid oid, uint64_t flags)
 {
-	return firn_pobj_tx_result(firn_pobj_tx_free(oid), flags);
+	return firn_pobj_tx_result(firn_pobj_tx_free(oid, flags), flags);
 }
 
 static inline int pmemobj_tx_free(PMEMoid oid)

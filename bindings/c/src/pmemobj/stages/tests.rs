@@ -5,7 +5,7 @@ use firn_mapped::{Mapped, MappedOptions};
 
 use super::*;
 use crate::pmemobj::local::local;
-use crate::pmemobj::locks::Locks;
+use crate::pmemobj::locks::{Locks, Words};
 use crate::pmemobj::pools::hand_out;
 use crate::status::Status;
 
@@ -34,7 +34,7 @@ fn status<R>(outcome: Outcome<R>) -> Status {
 
 /// Begins a transaction or a part of it.
 fn begin(stages: &Stages) {
-    let begun = stages.begin(Handed::NULL, NOWHERE, None, || Ok(()));
+    let begun = stages.begin(Handed::NULL, NOWHERE, None, || Ok(Pop::NULL));
     begun.unwrap();
 }
 
@@ -77,7 +77,7 @@ fn a_stage_is_followed_by_its_next_one() {
 fn only_the_work_stage_has_a_pool_to_change() {
     let (stages, pool) = (Stages::new(), pool());
     assert_eq!(status(stages.at_work()), Status::Misuse);
-    stages.begin(pool, NOWHERE, None, || Ok(())).unwrap();
+    stages.begin(pool, NOWHERE, None, || Ok(Pop::NULL)).unwrap();
     assert_eq!(stages.stage(), Stage::Work);
     assert!(stages.at_work().unwrap() == pool);
     for stage in [Stage::OnCommit, Stage::OnAbort, Stage::Finally] {
@@ -92,7 +92,7 @@ fn the_outermost_begin_alone_begins_in_the_pool() {
     for _ in 0..3 {
         let count = || {
             begins.set(begins.get() + 1);
-            Ok(())
+            Ok(Pop::NULL)
         };
         stages.begin(Handed::NULL, NOWHERE, None, count).unwrap();
     }
@@ -116,7 +116,7 @@ fn a_part_begins_only_in_the_work_stage_of_the_one_around_it() {
     for stage in [Stage::OnCommit, Stage::OnAbort, Stage::Finally] {
         let stages = at_work();
         stages.enter(stage);
-        let begun = stages.begin(Handed::NULL, NOWHERE, None, || Ok(()));
+        let begun = stages.begin(Handed::NULL, NOWHERE, None, || Ok(Pop::NULL));
         assert_eq!(status(begun), Status::Misuse);
         assert_eq!(stages.stage(), stage);
         assert_eq!(parts(&stages), 1);
@@ -124,17 +124,31 @@ fn a_part_begins_only_in_the_work_stage_of_the_one_around_it() {
 }
 
 #[test]
-fn a_part_is_in_the_pool_of_its_transaction_and_has_no_callback() {
-    extern "C" fn never(_: Handed<Pobj>, _: Stage, _: *mut c_void) {}
+fn a_part_is_in_the_pool_of_its_transaction() {
     let (stages, its, other) = (Stages::new(), pool(), pool());
-    stages.begin(its, NOWHERE, None, || Ok(())).unwrap();
-    let elsewhere = stages.begin(other, NOWHERE, None, || Ok(()));
+    stages.begin(its, NOWHERE, None, || Ok(Pop::NULL)).unwrap();
+    let elsewhere = stages.begin(other, NOWHERE, None, || Ok(Pop::NULL));
     assert_eq!(status(elsewhere), Status::Invalid);
-    let told = stages.begin(its, NOWHERE, Some((never, NOWHERE)), || Ok(()));
-    assert_eq!(status(told), Status::Invalid);
     assert_eq!(stages.stage(), Stage::Work);
-    stages.begin(its, NOWHERE, None, || Ok(())).unwrap();
+    stages.begin(its, NOWHERE, None, || Ok(Pop::NULL)).unwrap();
     assert_eq!(parts(&stages), 2);
+}
+
+#[test]
+fn a_transaction_has_one_callback_whichever_part_brings_it() {
+    extern "C" fn tell(_: Pop, _: Stage, _: *mut c_void) {}
+    let stages = at_work();
+    let with = |argument| {
+        let callback = Some((tell as Callback, address(argument)));
+        status(stages.begin(Handed::NULL, NOWHERE, callback, || Ok(Pop::NULL)))
+    };
+    assert_eq!(
+        [1, 1, 2].map(with),
+        [Status::Ok, Status::Ok, Status::Misuse]
+    );
+    assert_eq!(parts(&stages), 3);
+    let callback = stages.left().callback;
+    assert!(callback.is_some_and(|(_, argument)| argument == address(1)));
 }
 
 #[test]
@@ -157,7 +171,7 @@ fn where_nothing_is_open_nothing_ends() {
 fn behind_a_part_the_work_around_it_goes_on_and_behind_the_outermost_none() {
     let (stages, pool) = (Stages::new(), pool());
     for _ in 0..2 {
-        stages.begin(pool, NOWHERE, None, || Ok(())).unwrap();
+        stages.begin(pool, NOWHERE, None, || Ok(Pop::NULL)).unwrap();
     }
     assert!(!stages.is_outermost());
     stages.enter(Stage::OnCommit);
@@ -203,7 +217,9 @@ fn what_is_refused_is_aborted_with_its_failure() {
 #[test]
 fn a_part_that_is_refused_leaves_the_one_around_it_at_work() {
     let (stages, its, other) = (Stages::new(), pool(), pool());
-    stages.begin(its, address(1), None, || Ok(())).unwrap();
+    stages
+        .begin(its, address(1), None, || Ok(Pop::NULL))
+        .unwrap();
     stages.refuse(other, address(2), 22);
     assert_eq!(stages.stage(), Stage::OnAbort);
     assert_eq!(stages.environment(), address(2));
@@ -218,7 +234,7 @@ fn an_abort_jumps_to_where_the_innermost_part_says() {
     let stages = Stages::new();
     assert!(stages.environment().is_null());
     for part in 1..4 {
-        let begun = stages.begin(Handed::NULL, address(part), None, || Ok(()));
+        let begun = stages.begin(Handed::NULL, address(part), None, || Ok(Pop::NULL));
         begun.unwrap();
         assert_eq!(stages.environment(), address(part));
     }
@@ -230,35 +246,38 @@ fn an_abort_jumps_to_where_the_innermost_part_says() {
 }
 
 #[test]
-fn a_program_is_told_of_each_stage_until_its_transaction_has_ended() {
+fn a_program_is_told_of_each_stage_of_the_outermost_part() {
     thread_local! {
-        static TOLD: RefCell<Vec<(*mut Pobj, Stage, Stage, [*mut c_void; 2])>> = RefCell::default();
+        static TOLD: RefCell<Vec<(Pop, Stage, [*mut c_void; 2])>> = RefCell::default();
     }
-    extern "C" fn tell(pool: Handed<Pobj>, stage: Stage, argument: *mut c_void) {
+    extern "C" fn tell(pop: Pop, stage: Stage, argument: *mut c_void) {
         // The program may ask what stage it is, and more.
         let stages = &local().stages;
+        assert_eq!(stages.stage(), stage);
         let addresses = [argument, stages.environment()];
-        let told = (pool.pointer(), stage, stages.stage(), addresses);
-        TOLD.with_borrow_mut(|all| all.push(told));
+        TOLD.with_borrow_mut(|all| all.push((pop, stage, addresses)));
     }
     let (stages, pool) = (&local().stages, pool());
+    let pop = pool.open().unwrap().handle();
     let callback = Some((tell as Callback, address(9)));
-    stages.begin(pool, address(1), callback, || Ok(())).unwrap();
+    stages
+        .begin(pool, address(1), callback, || Ok(pop))
+        .unwrap();
+    assert_eq!(TOLD.take(), []);
+    stages.begin(pool, address(2), None, || Ok(pop)).unwrap();
+    stages.call_back();
+    stages.enter(Stage::OnCommit);
+    stages.go_on();
+    stages.end().unwrap();
     assert_eq!(TOLD.take(), []);
     stages.call_back();
     stages.enter(Stage::OnCommit);
-    let told = |stage| (pool.pointer(), stage, stage, [address(9), address(1)]);
-    assert_eq!(TOLD.take(), [Stage::Work, Stage::OnCommit].map(told));
+    stages.go_on();
+    let told = |stage| (pop, stage, [address(9), address(1)]);
+    let all = [Stage::Work, Stage::OnCommit, Stage::Finally];
+    assert_eq!(TOLD.take(), all.map(told));
     stages.end().unwrap();
-    stages.call_back();
-    let end = (
-        pool.pointer(),
-        Stage::None,
-        Stage::None,
-        [address(9), NOWHERE],
-    );
-    assert_eq!(TOLD.take(), [end]);
-    let _ = stages.left();
+    assert!(stages.left().callback == callback);
     stages.call_back();
     assert_eq!(TOLD.take(), []);
 }
@@ -276,32 +295,98 @@ fn locks_are_held_to_the_end_of_the_outermost_part_in_their_order() {
     assert!(stages.holds(address(1)) && stages.holds(address(3)));
     stages.enter(Stage::OnCommit);
     stages.end().unwrap();
-    let locks = |stages: &Stages| stages.left().0.into_iter().map(|(lock, _)| lock);
+    let locks = |stages: &Stages| stages.left().locks.into_iter().map(|(lock, _)| lock);
     assert!(locks(&stages).eq([address(3), address(1)]));
     assert!(!stages.holds(address(1)) && !stages.holds(address(3)));
     assert!(locks(&stages).next().is_none());
 }
 
+/// A lock's words outside of any pool. Everything that was at an address is now `further`.
+#[derive(Clone, Default)]
+struct Alone {
+    words: [Cell<u64>; 4],
+    at: u64,
+    further: u64,
+}
+
+impl Words for &Alone {
+    fn load(&self, word: usize) -> u64 {
+        self.words[word].get()
+    }
+
+    fn store(&self, word: usize, content: u64) {
+        self.words[word].set(content);
+    }
+
+    fn at(&self) -> u64 {
+        self.at
+    }
+
+    fn now(&self, at: u64) -> Outcome<u64> {
+        Ok(at + self.further)
+    }
+}
+
+fn alone(at: u64) -> Alone {
+    Alone {
+        at,
+        ..Alone::default()
+    }
+}
+
+#[test]
+fn a_lock_moves_with_its_object_and_a_copy_of_it_is_another() {
+    let (locks, words) = (Locks::default(), alone(64));
+    let lock = locks.of(&&words).unwrap();
+    assert_eq!(locks.of(&&words).unwrap(), lock);
+    let mut moved = words.clone();
+    (moved.at, moved.further) = (4096, 4096 - 64);
+    let mut copy = words.clone();
+    copy.at = 4096;
+    let copied = locks.of(&&copy).unwrap();
+    assert!(copied != lock);
+    assert_eq!(locks.of(&&copy).unwrap(), copied);
+    assert_eq!(locks.of(&&moved).unwrap(), lock);
+    moved.further = 0;
+    assert_eq!(locks.of(&&moved).unwrap(), lock);
+    // A longer object that takes the place of this one.
+    let mut longer = words.clone();
+    longer.at = 8192;
+    locks.follow(&&longer, 64);
+    assert_eq!(locks.of(&&longer).unwrap(), lock);
+}
+
+#[test]
+fn what_another_opening_left_is_a_free_lock() {
+    let (locks, others) = (Locks::default(), Locks::default());
+    let left = alone(64);
+    let taken = locks.of(&&left).unwrap();
+    assert!(others.of(&&left).unwrap() != taken);
+    for torn in 0..4 {
+        let words = alone(64);
+        let lock = locks.of(&&words).unwrap();
+        words.words[torn].set(words.words[torn].get() ^ 1 << 40);
+        assert!(locks.of(&&words).unwrap() != lock, "word {torn}");
+    }
+}
+
 #[test]
 fn the_locks_of_all_that_is_freed_are_left_and_once() {
     let (stages, locks) = (at_work(), Locks::default());
-    let new = || {
-        let word = Cell::new(0);
-        let place = locks.of_word(|| word.get(), |number| word.set(number));
-        (word.get(), place)
-    };
-    let (first, second, kept) = (new(), new(), new());
-    for (number, _) in [first, second] {
-        stages.add_orphans(Orphans::among([number].into_iter()));
+    let words = [64, 128, 192].map(alone);
+    let places = [0, 1, 2].map(|lock| locks.of(&&words[lock]).unwrap());
+    for freed in &words[..2] {
+        stages.add_orphans(locks.among([freed].into_iter()));
     }
     stages.enter(Stage::OnCommit);
     stages.end().unwrap();
-    locks.forget(stages.left().1);
-    let place_of = |number| locks.of_word(|| number, |_| ());
-    assert_eq!(place_of(kept.0), kept.1);
-    // Each gets the place that was given back last, which was the other's.
-    let anew = [first.0, second.0].map(place_of);
-    assert_eq!(anew, [second.1, first.1]);
-    locks.forget(stages.left().1);
-    assert_eq!([first.0, second.0].map(place_of), anew);
+    locks.forget(stages.left().orphans);
+    assert_eq!(locks.of(&&words[2]).unwrap(), places[2]);
+    // New ones get the places that were given back.
+    let mut anew = [256, 320].map(|at| locks.of(&&alone(at)).unwrap());
+    anew.sort();
+    let mut freed = [places[0], places[1]];
+    freed.sort();
+    assert_eq!(anew, freed);
+    locks.forget(stages.left().orphans);
 }
