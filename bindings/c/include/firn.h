@@ -388,7 +388,7 @@ typedef struct firn_session {
 #define FIRN_STORED ((uint64_t)4)
 
 /* Opens a session for the calling thread, which closes it.
- * Fails: FIRN_TOO_LARGE if all are in use, FIRN_NO_SPACE. */
+ * Fails: FIRN_TOO_LARGE if as many are open as the pool allows (firn_options.sessions, 64 at most), FIRN_NO_SPACE. */
 firn_status firn_session_open(firn_pool *pool, firn_session **session);
 
 /* Closes a session, which must not be used afterwards. Null is ignored.
@@ -453,7 +453,8 @@ firn_status firn_transaction(firn_session *session, firn_body body, void *argume
 
 /* Takes the lock with this number for reading, until the operation ends. Structures with different numbers
  * (firn_new_lock) have different locks.
- * Fails: FIRN_CONFLICT in a transaction that would have to wait against the order of locks. */
+ * Fails: FIRN_CONFLICT in a transaction that would have to wait against the order of locks; FIRN_MISUSE if another
+ * session of this thread holds the lock, so that the thread would wait for itself. */
 firn_status firn_lock_shared(firn_session *session, uint64_t lock);
 
 /* Takes it for writing, until the transaction ends.

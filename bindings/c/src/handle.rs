@@ -8,7 +8,7 @@ use firn_mapped::Mapped;
 
 use crate::handle_pool::{Handed, HandlePool, Pooled};
 use crate::operation::with_view;
-use crate::pool::Used;
+use crate::pool::{By, Used};
 use crate::session::{Session, session};
 use crate::status::{Outcome, object_of, result_of};
 
@@ -46,7 +46,7 @@ fn made(pointer: Handed<Session>, object: *const c_void, is_weak: bool) -> Outco
         Ok(FREE_HANDLES.hand_out(Handle {
             mark: AtomicU64::new(0),
             heap,
-            pool: it.pool().clone(),
+            pool: Used::new(it.pool(), By::Handle),
         }))
     })
 }

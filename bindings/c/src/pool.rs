@@ -25,23 +25,36 @@ pub struct Pool {
     pub(crate) collector: Mutex<Option<BackgroundCollector<Mapped>>>,
     pub(crate) collects: Collects,
     pub(crate) wholly: Wholly,
-    /// Sessions and handles.
-    users: AtomicUsize,
+    sessions: AtomicUsize,
+    handles: AtomicUsize,
 }
 
-/// A use of a pool by a session or a handle. The pool stays open as long.
-pub(crate) struct Used(*const Pool);
-
-impl Used {
-    pub(crate) fn new(pool: &Pool) -> Self {
-        pool.users.fetch_add(1, Ordering::AcqRel);
-        Self(pool)
+impl Pool {
+    fn users(&self, by: By) -> &AtomicUsize {
+        match by {
+            By::Session => &self.sessions,
+            By::Handle => &self.handles,
+        }
     }
 }
 
-impl Clone for Used {
-    fn clone(&self) -> Self {
-        Self::new(self)
+/// What uses a pool.
+#[derive(Clone, Copy)]
+pub(crate) enum By {
+    Session,
+    Handle,
+}
+
+/// A use of a pool by a session or a handle. The pool stays open as long.
+pub(crate) struct Used {
+    pool: *const Pool,
+    by: By,
+}
+
+impl Used {
+    pub(crate) fn new(pool: &Pool, by: By) -> Self {
+        pool.users(by).fetch_add(1, Ordering::AcqRel);
+        Self { pool, by }
     }
 }
 
@@ -52,13 +65,13 @@ impl Deref for Used {
     fn deref(&self) -> &Pool {
         // SAFETY: the pool lies in the handle pool, whose memory stays, and `firn_close` refuses to take it from there
         // while it counts this user.
-        unsafe { &*self.0 }
+        unsafe { &*self.pool }
     }
 }
 
 impl Drop for Used {
     fn drop(&mut self) {
-        self.users.fetch_sub(1, Ordering::AcqRel);
+        self.users(self.by).fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -184,7 +197,8 @@ fn hand_out(heap: firn_heap::Pool<Mapped>, collects: Collects) -> Handed<Pool> {
         collector: Mutex::new(None),
         collects,
         wholly: Wholly::default(),
-        users: AtomicUsize::new(0),
+        sessions: AtomicUsize::new(0),
+        handles: AtomicUsize::new(0),
     })
 }
 
@@ -360,6 +374,34 @@ fn of_copy(error: CopyError) -> Failure {
     }
 }
 
+/// Errors: sessions or handles are open.
+fn refuse_used(pool: &Pool) -> Outcome<()> {
+    let open = |by| pool.users(by).load(Ordering::Acquire);
+    let count = |open: usize, name: &str| match open {
+        1 => format!("1 {name} of the pool is"),
+        _ => format!("{open} {name}s of the pool are"),
+    };
+    let (sessions, handles) = (open(By::Session), open(By::Handle));
+    let mut told = Vec::new();
+    if sessions > 0 {
+        let open = count(sessions, "session");
+        told.push(format!(
+            "{open} open: close each in its thread (firn_session_close)"
+        ));
+    }
+    if handles > 0 {
+        let open = count(handles, "handle");
+        told.push(format!("{open} there: drop them (firn_handle_drop)"));
+    }
+    match told.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(
+            Status::Busy,
+            format!("{}; then close the pool", told.join("; ")),
+        )),
+    }
+}
+
 /// # Safety
 ///
 /// As the header asks: no thread uses the pool meanwhile, or afterwards.
@@ -370,13 +412,7 @@ pub unsafe extern "C" fn firn_close(pool: Handed<Pool>) -> Status {
             return Ok(());
         }
         let it = pool.open()?;
-        let users = it.users.load(Ordering::Acquire);
-        if users > 0 {
-            return Err(Failure::new(
-                Status::Busy,
-                format!("{users} sessions and handles of the pool are open; close them first"),
-            ));
-        }
+        refuse_used(it)?;
         // If the collector's thread gave up, that does not keep a pool from being closed.
         drop(it.collector().take());
         it.heap.clone().close()?;

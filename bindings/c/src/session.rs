@@ -17,7 +17,7 @@ use crate::describe::Type;
 use crate::given::{In, Out};
 use crate::handle_pool::{Handed, HandlePool, Pooled};
 use crate::operation::{Of, Typed, this_thread};
-use crate::pool::{Pool, Used};
+use crate::pool::{By, Pool, Used};
 use crate::status::{Failure, Outcome, Status, result_of, status_of};
 use crate::types::Types;
 
@@ -353,7 +353,7 @@ pub extern "C" fn firn_session_open(pool: Handed<Pool>, to: Out<'_, Handed<Sessi
             moves_everything: it.collects == Collects::AtSafepoints,
             known: Default::default(),
             found: RefCell::default(),
-            pool: Used::new(it),
+            pool: Used::new(it, By::Session),
         }));
         Ok(())
     })

@@ -112,11 +112,17 @@ impl From<Error> for Failure {
             | Error::NeedsMigration { .. }
             | Error::NewerType { .. }
             | Error::MigrationUnfinished { .. } => Status::WrongType,
-            Error::WrongKind { .. } | Error::NotLogged { .. } | Error::Closed => Status::Misuse,
+            Error::WrongKind { .. } | Error::NotLogged { .. } | Error::Closed | Error::OwnLock => {
+                Status::Misuse
+            }
             Error::Forked { .. } => Status::Forked,
             Error::ReadOnly => Status::ReadOnly,
             Error::Conflict => Status::Conflict,
-            Error::Busy { .. } | Error::Collecting | Error::HandleInTheWay { .. } => Status::Busy,
+            Error::Busy { .. }
+            | Error::Collecting
+            | Error::SessionsOpen { .. }
+            | Error::Migrating
+            | Error::HandleInTheWay { .. } => Status::Busy,
             Error::Damaged { .. } | Error::Format(_) => Status::Damaged,
             Error::Medium(medium) => of_medium(medium),
             _ => Status::Internal,

@@ -38,15 +38,16 @@ impl<M: Medium> Inner<M> {
         let _only = self.without_collector()?;
         let closed = self.stopped(|| {
             let mut lanes = self.lanes.lock(&self.medium);
-            if lanes.free.len() != self.lane_count {
-                return Err(Error::Busy { waited_ms: 0 });
+            let open = self.lane_count - lanes.free.len();
+            if open > 0 {
+                return Err(Error::SessionsOpen { open });
             }
             if self.closed.swap(true, Ordering::AcqRel) {
                 return Ok(());
             }
             // Any lane's ring will do: nothing is in flight.
             let Some((_, ring)) = lanes.free.last_mut() else {
-                return Err(Error::Busy { waited_ms: 0 });
+                return Err(Error::SessionsOpen { open });
             };
             self.redo.retire(&self.medium, ring);
             self.drop_forwarding()?;

@@ -128,12 +128,28 @@ pub enum Error {
         /// Ratio at which it ends.
         target: f64,
     },
-    /// Every lane is in use.
-    #[error("all {lanes} lanes are in use; drop a session, or create the pool with more lanes")]
+    /// As many sessions are open as the pool allows.
+    #[error("all {open} sessions that the pool allows at a time are open; {}", way_to_session(*.open, *.most))]
     TooManySessions {
-        /// Lanes of the pool.
-        lanes: usize,
+        /// Open sessions: the pool's number, from when it was created.
+        open: usize,
+        /// The number with which a pool can be created at most.
+        most: usize,
     },
+    /// A pool that is to be closed, or migrated, has open sessions.
+    #[error("{} open; end every session of the pool first, in every thread", sessions(*.open))]
+    SessionsOpen {
+        /// How many.
+        open: usize,
+    },
+    /// A migration has the pool for itself.
+    #[error("the pool is being migrated; try again when that has ended")]
+    Migrating,
+    /// Another session of the calling thread holds the lock: the thread would wait for itself.
+    #[error(
+        "another session of this thread holds the lock, in an operation that is open, so waiting for it would never end; end that operation first, or do both in one session"
+    )]
+    OwnLock,
     /// The address names no allocated object.
     #[error("no object is allocated at {at:#x}; it was freed, or never allocated")]
     NotAllocated {
@@ -308,6 +324,23 @@ pub enum Error {
     /// The medium failed.
     #[error(transparent)]
     Medium(#[from] MediumError),
+}
+
+/// What to do when a pool allows no more sessions.
+fn way_to_session(open: usize, most: usize) -> String {
+    let end = "end one first, or have fewer threads work on the pool at a time";
+    match open < most {
+        true => format!("{end}; a new pool can be created for {most}"),
+        false => format!("{end}; no pool allows more than {most}"),
+    }
+}
+
+/// So many sessions, with their verb.
+fn sessions(open: usize) -> String {
+    match open {
+        1 => "1 session is".into(),
+        _ => format!("{open} sessions are"),
+    }
 }
 
 impl Error {

@@ -11,9 +11,15 @@
 //! The lock of the root table comes first. Transactions that read roots share it without taking it: each says in a word
 //! of its own what it has read ([`crate::roots::RootIndex`]), and has not given up the right to wait without end for a
 //! structure by that. Who wants to change what they have read is the one who gives up.
+//!
+//! A thread with several sessions could wait for itself: for an operation of one of them to end, in another. It gets an
+//! error instead ([`Holders`]).
+
+mod holders;
 
 use firn_media::{Medium, RwLockTable};
 
+use self::holders::Holders;
 use crate::error::{Error, check_usable};
 use crate::roots::{self, RootIndex};
 
@@ -36,6 +42,8 @@ pub(crate) fn index_of(id: u64) -> usize {
 pub(crate) struct Locks<M: Medium> {
     table: RwLockTable<M>,
     pub(crate) roots: RootIndex<M>,
+    /// `None` where threads are simulated.
+    holders: Option<Holders>,
 }
 
 impl<M: Medium> Locks<M> {
@@ -43,23 +51,83 @@ impl<M: Medium> Locks<M> {
         Self {
             table: RwLockTable::new(medium, LOCKS),
             roots: RootIndex::new(medium, lanes),
+            holders: (medium.thread() != 0).then(|| Holders::new(lanes, LOCKS)),
         }
+    }
+
+    /// A session of the calling thread begins to use a lane.
+    pub(crate) fn session_opened(&self, medium: &M, lane: usize) {
+        if let Some(holders) = &self.holders {
+            holders.set_thread(lane, medium.thread());
+        }
+    }
+
+    /// The session that used a lane has ended.
+    pub(crate) fn session_ended(&self, lane: usize) {
+        if let Some(holders) = &self.holders {
+            holders.set_thread(lane, 0);
+        }
+    }
+
+    #[inline]
+    fn note(&self, lane: usize, index: usize) {
+        if let Some(holders) = &self.holders {
+            holders.note(lane, index);
+        }
+    }
+
+    #[inline]
+    fn forget(&self, lane: usize, index: usize) {
+        if let Some(holders) = &self.holders {
+            holders.forget(lane, index);
+        }
+    }
+
+    /// Whether another session of this lane's thread keeps a lock from being taken. The thread that waits for it cannot
+    /// end that session's operation, so this stays as it is.
+    fn is_own(&self, lane: usize, index: usize, mode: Mode) -> bool {
+        // Two sessions may share a lock: then it is refused for a writer of another thread, who will end.
+        let excludes = mode == Mode::Write || self.table.is_written(index);
+        (self.holders.iter()).any(|holders| {
+            excludes
+                && holders
+                    .of_same_thread(lane)
+                    .any(|other| holders.holds(other, index))
+        })
+    }
+
+    /// Whether an open transaction of another session of this lane's thread has read one of these places of the root
+    /// table.
+    fn is_own_root(&self, lane: usize, bits: u64) -> bool {
+        (self
+            .holders
+            .iter()
+            .flat_map(|holders| holders.of_same_thread(lane)))
+        .any(|other| self.roots.is_read_on(other, bits))
     }
 }
 
 /// A structure's lock, held for reading until this is dropped. In a transaction the transaction
 /// holds it, to its end.
 pub struct ReadLock<'g, M: Medium> {
-    held: Option<(&'g RwLockTable<M>, usize)>,
+    /// With the lane of the session and the lock's index.
+    held: Option<(&'g Locks<M>, usize, usize)>,
 }
 
 impl<'g, M: Medium> ReadLock<'g, M> {
-    pub(crate) fn take(medium: &M, locks: &'g Locks<M>, id: u64) -> Self {
+    /// Errors: [`Error::OwnLock`].
+    pub(crate) fn take(
+        medium: &M,
+        locks: &'g Locks<M>,
+        lane: usize,
+        id: u64,
+    ) -> Result<Self, Error> {
         let index = index_of(id);
-        locks.table.read(medium, index);
-        Self {
-            held: Some((&locks.table, index)),
-        }
+        wait(medium, locks, lane, (index, Mode::Read), None)?;
+        locks.note(lane, index);
+        Ok(Self {
+            held: Some((locks, lane, index)),
+        })
     }
 
     pub(crate) const fn held_by_transaction() -> Self {
@@ -69,8 +137,9 @@ impl<'g, M: Medium> ReadLock<'g, M> {
 
 impl<M: Medium> Drop for ReadLock<'_, M> {
     fn drop(&mut self) {
-        if let Some((table, index)) = self.held {
-            table.unlock_read(index);
+        if let Some((locks, lane, index)) = self.held {
+            locks.forget(lane, index);
+            locks.table.unlock_read(index);
         }
     }
 }
@@ -109,6 +178,8 @@ impl LockSet {
     }
 
     /// Takes the lock of a structure, or finds that it is held.
+    ///
+    /// Errors: [`Error::Conflict`], [`Error::OwnLock`]; a forked child, a device that has failed.
     pub(crate) fn take<M: Medium>(
         &mut self,
         medium: &M,
@@ -116,7 +187,7 @@ impl LockSet {
         id: u64,
         mode: Mode,
     ) -> Result<(), Error> {
-        self.take_wanted(medium, locks);
+        self.take_wanted(medium, locks)?;
         let index = index_of(id);
         if let Some(place) = self.held.iter().position(|(i, _)| *i == index) {
             return self.retake(locks, place, mode);
@@ -131,10 +202,10 @@ impl LockSet {
             (_, true) => Some(PATIENCE),
             (_, false) => Some(0),
         };
-        if !wait(medium, locks, index, mode, patience) {
+        if !wait(medium, locks, self.lane, (index, mode), patience)? {
             return Err(self.refuse(index, mode));
         }
-        self.held.push((index, mode));
+        self.hold(locks, index, mode);
         if is_eager {
             self.unused.push(index);
         }
@@ -151,6 +222,9 @@ impl LockSet {
         let (index, held) = self.held[place];
         if mode == Mode::Write {
             if held == Mode::Read && !locks.table.try_upgrade(index) {
+                if locks.is_own(self.lane, index, mode) {
+                    return Err(Error::OwnLock);
+                }
                 self.eager[index / 64] |= 1 << (index % 64);
                 return Err(self.refuse(index, mode));
             }
@@ -158,6 +232,13 @@ impl LockSet {
             self.unused.retain(|&unused| unused != index);
         }
         Ok(())
+    }
+
+    /// Adds a lock that was taken.
+    #[inline]
+    fn hold<M: Medium>(&mut self, locks: &Locks<M>, index: usize, mode: Mode) {
+        locks.note(self.lane, index);
+        self.held.push((index, mode));
     }
 
     /// Makes a note of what the transaction needs when it starts over.
@@ -175,43 +256,49 @@ impl LockSet {
 
     /// Takes what the transaction needed when it had to start over, if it holds nothing.
     #[inline]
-    fn take_wanted<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) {
-        if !self.wanted.is_empty() && self.held.is_empty() && self.roots == 0 {
-            self.take_all(medium, locks);
+    fn take_wanted<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) -> Result<(), Error> {
+        match !self.wanted.is_empty() && self.held.is_empty() && self.roots == 0 {
+            true => self.take_all(medium, locks),
+            false => Ok(()),
         }
     }
 
     #[cold]
-    fn take_all<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) {
+    fn take_all<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) -> Result<(), Error> {
         let wanted = core::mem::take(&mut self.wanted);
         while let Some(&(index, mode)) = wanted.get(self.held.len()) {
-            let first = self.held.is_empty();
-            if wait(medium, locks, index, mode, (!first).then_some(PATIENCE)) {
-                self.held.push((index, mode));
+            let patience = (!self.held.is_empty()).then_some(PATIENCE);
+            if wait(medium, locks, self.lane, (index, mode), patience)? {
+                self.hold(locks, index, mode);
                 if index == ROOTS && self.wanted_roots != 0 {
-                    self.claim_waiting(medium, locks);
+                    self.claim_waiting(medium, locks)?;
                 }
                 continue;
             }
             // A guard may hold this one and wait for another. It is waited for with empty hands.
             self.give_back(locks);
-            wait(medium, locks, index, mode, None);
+            wait(medium, locks, self.lane, (index, mode), None)?;
             unlock(locks, index, mode);
         }
         self.wanted = wanted;
+        Ok(())
     }
 
     /// Claims what it was refused before, holding nothing but the table: whoever has read it ends some time, as nobody
     /// who reads roots waits without end for the table.
-    fn claim_waiting<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) {
+    fn claim_waiting<M: Medium>(&mut self, medium: &M, locks: &Locks<M>) -> Result<(), Error> {
         let bits = self.wanted_roots;
         locks.roots.claim(bits);
         self.claimed |= bits;
         let mut attempt = 0;
         while locks.roots.is_read(medium, self.lane, bits) {
+            if locks.is_own_root(self.lane, bits) {
+                return Err(Error::OwnLock);
+            }
             medium.pause(attempt);
             attempt += 1;
         }
+        Ok(())
     }
 
     fn holds_roots(&self) -> bool {
@@ -238,7 +325,7 @@ impl LockSet {
         locks: &Locks<M>,
         place: usize,
     ) -> Result<(), Error> {
-        self.take_wanted(medium, locks);
+        self.take_wanted(medium, locks)?;
         if self.holds_roots() {
             return Ok(());
         }
@@ -257,7 +344,7 @@ impl LockSet {
         medium: &M,
         locks: &Locks<M>,
     ) -> Result<bool, Error> {
-        self.take_wanted(medium, locks);
+        self.take_wanted(medium, locks)?;
         if self.holds_roots() {
             return Ok(true);
         }
@@ -271,39 +358,44 @@ impl LockSet {
         locks: &Locks<M>,
         mode: Mode,
     ) -> Result<(), Error> {
-        self.take_wanted(medium, locks);
+        self.take_wanted(medium, locks)?;
         if let Some(place) = self.held.iter().position(|(index, _)| *index == ROOTS) {
             return self.retake(locks, place, mode);
         }
         let first = self.held.is_empty() && self.roots == 0;
         let taken = match first {
-            true => wait(medium, locks, ROOTS, mode, None),
-            false => self.wait_for_roots(medium, locks, mode),
+            true => wait(medium, locks, self.lane, (ROOTS, mode), None)?,
+            false => self.wait_for_roots(medium, locks, mode)?,
         };
         if !taken {
             return Err(self.refuse(ROOTS, mode));
         }
-        self.held.push((ROOTS, mode));
+        self.hold(locks, ROOTS, mode);
         Ok(())
     }
 
     /// Waits for the table for a while, but not for one who waits for what this transaction has read.
-    fn wait_for_roots<M: Medium>(&self, medium: &M, locks: &Locks<M>, mode: Mode) -> bool {
+    fn wait_for_roots<M: Medium>(
+        &self,
+        medium: &M,
+        locks: &Locks<M>,
+        mode: Mode,
+    ) -> Result<bool, Error> {
         for attempt in 0..PATIENCE {
-            if wait(medium, locks, ROOTS, mode, Some(0)) {
-                return true;
+            if wait(medium, locks, self.lane, (ROOTS, mode), Some(0))? {
+                return Ok(true);
             }
             if locks.roots.is_changing(self.roots) {
-                return false;
+                return Ok(false);
             }
             medium.pause(attempt);
         }
-        false
+        Ok(false)
     }
 
     /// Claims a place of the root table, which is held to write: waits until no other transaction has read it.
     ///
-    /// Errors: [`Error::Conflict`] if one goes on for long, which may wait for what this one holds.
+    /// Errors: [`Error::Conflict`] if one goes on for long, which may wait for what this one holds; [`Error::OwnLock`].
     pub(crate) fn claim_root<M: Medium>(
         &mut self,
         medium: &M,
@@ -318,8 +410,12 @@ impl LockSet {
         self.claimed |= bit;
         let mut attempt = 0;
         while locks.roots.is_read(medium, self.lane, bit) {
-            if attempt == PATIENCE {
-                let refused = self.refuse(ROOTS, Mode::Write);
+            let is_own = locks.is_own_root(self.lane, bit);
+            if is_own || attempt == PATIENCE {
+                let refused = match is_own {
+                    true => Error::OwnLock,
+                    false => self.refuse(ROOTS, Mode::Write),
+                };
                 self.claimed &= !bit;
                 locks.roots.unclaim(bit);
                 return Err(refused);
@@ -357,29 +453,44 @@ impl LockSet {
             locks.roots.disclaim();
         }
         for (index, mode) in self.held.drain(..) {
+            locks.forget(self.lane, index);
             unlock(locks, index, mode);
         }
     }
 }
 
-/// Waits for a lock, for so many pauses or without end. Returns whether it was taken.
+/// Waits for a lock on behalf of a lane's session, for so many pauses or without end. Returns whether it was taken.
+///
+/// Errors: [`Error::OwnLock`], at once.
 fn wait<M: Medium>(
     medium: &M,
     locks: &Locks<M>,
-    index: usize,
-    mode: Mode,
+    lane: usize,
+    (index, mode): (usize, Mode),
     patience: Option<u32>,
-) -> bool {
+) -> Result<bool, Error> {
     let table = &locks.table;
+    if locks.holders.is_some() {
+        let taken = match mode {
+            Mode::Read => table.try_read(index),
+            Mode::Write => table.try_write(index),
+        };
+        if taken {
+            return Ok(true);
+        }
+        if locks.is_own(lane, index, mode) {
+            return Err(Error::OwnLock);
+        }
+    }
     match (mode, patience) {
         (Mode::Read, None) => table.read(medium, index),
         (Mode::Write, None) => table.write(medium, index),
-        (Mode::Read, Some(0)) => return table.try_read(index),
-        (Mode::Write, Some(0)) => return table.try_write(index),
-        (Mode::Read, Some(pauses)) => return table.read_within(medium, index, pauses),
-        (Mode::Write, Some(pauses)) => return table.write_within(medium, index, pauses),
+        (Mode::Read, Some(0)) => return Ok(table.try_read(index)),
+        (Mode::Write, Some(0)) => return Ok(table.try_write(index)),
+        (Mode::Read, Some(pauses)) => return Ok(table.read_within(medium, index, pauses)),
+        (Mode::Write, Some(pauses)) => return Ok(table.write_within(medium, index, pauses)),
     }
-    true
+    Ok(true)
 }
 
 fn unlock<M: Medium>(locks: &Locks<M>, index: usize, mode: Mode) {

@@ -221,8 +221,12 @@ impl<'p, M: Medium> Alone<'p, M> {
     /// Errors: a session is open, or another migration is under way.
     fn in_pool(inner: &'p Inner<M>) -> Result<Self, Error> {
         let mut lanes = inner.lanes.lock(&inner.medium);
-        if lanes.migrating || lanes.free.len() != inner.lane_count {
-            return Err(Error::Busy { waited_ms: 0 });
+        if lanes.migrating {
+            return Err(Error::Migrating);
+        }
+        let open = inner.lane_count - lanes.free.len();
+        if open > 0 {
+            return Err(Error::SessionsOpen { open });
         }
         lanes.migrating = true;
         drop(lanes);

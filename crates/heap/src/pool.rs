@@ -343,7 +343,7 @@ impl<M: Medium> Pool<M> {
 
     /// Closes the pool: empties the lanes, writes what is free, and syncs.
     ///
-    /// Errors: sessions are open, a collection is under way, the medium failed; the pool stays open and is recovered at the
+    /// Errors: sessions are open ([`Error::SessionsOpen`]), a collection is under way, the medium failed; the pool stays open and is recovered at the
     /// next open if the program ends.
     pub fn close(self) -> Result<(), Error> {
         self.inner.close()

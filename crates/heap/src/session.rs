@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use firn_format::lane::LANES;
 use firn_media::{Level, Medium, Ticket};
 
 use crate::error::Error;
@@ -34,7 +35,7 @@ impl<M: Medium> Session<M> {
         let taken = {
             let mut lanes = inner.lanes.lock(&inner.medium);
             if lanes.migrating {
-                return Err(Error::Busy { waited_ms: 0 });
+                return Err(Error::Migrating);
             }
             if let Some(begun) = inner.types.unfinished() {
                 return Err(unfinished(&begun));
@@ -53,7 +54,8 @@ impl<M: Medium> Session<M> {
     fn on_lane(inner: &Arc<Inner<M>>, taken: Option<(usize, Ring)>) -> Result<Self, Error> {
         let Some((lane, ring)) = taken else {
             return Err(Error::TooManySessions {
-                lanes: inner.lane_count,
+                open: inner.lane_count,
+                most: LANES,
             });
         };
         if inner.writable
@@ -63,6 +65,7 @@ impl<M: Medium> Session<M> {
             return Err(error);
         }
         inner.redo.activate(lane);
+        inner.locks.session_opened(&inner.medium, lane);
         let state = State {
             ring,
             cache: inner.allocator.cache(lane),
@@ -222,6 +225,7 @@ impl<M: Medium> Drop for Session<M> {
         inner.safepoint.leave(*lane);
         let mut ring = core::mem::take(&mut state.ring);
         ring.detach();
+        inner.locks.session_ended(*lane);
         inner.lanes.lock(&inner.medium).free.push((*lane, ring));
     }
 }

@@ -122,6 +122,6 @@ impl<'g, M: Medium> View<'g> for UnbarrieredReading<'g, M> {
 
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {
         let inner = self.guard.inner;
-        Ok(ReadLock::take(&inner.medium, &inner.locks, id))
+        ReadLock::take(&inner.medium, &inner.locks, self.guard.core.lane, id)
     }
 }

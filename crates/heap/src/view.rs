@@ -263,7 +263,7 @@ impl<'g, M: Medium> View<'g> for Reading<'g, M> {
 
     fn lock_shared(self, id: u64) -> Result<ReadLock<'g, M>, Error> {
         let inner = self.access.inner;
-        Ok(ReadLock::take(&inner.medium, &inner.locks, id))
+        ReadLock::take(&inner.medium, &inner.locks, self.access.core.lane, id)
     }
 
     /// Those of the undo transaction that the guard is in.

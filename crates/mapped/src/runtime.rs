@@ -80,6 +80,16 @@ impl Runtime for Mapped {
             .map_err(|e| self.io("starting a thread", e))
     }
 
+    /// The address of a variable of the thread's own.
+    fn thread(&self) -> u64 {
+        thread_local! {
+            static MARK: u8 = const { 0 };
+        }
+        // At the end of a thread there may be none any more.
+        let mark = MARK.try_with(|mark| core::ptr::from_ref(mark).addr() as u64);
+        mark.unwrap_or(0)
+    }
+
     fn join(&self, thread: Self::Thread) -> bool {
         thread.join().is_ok()
     }

@@ -142,6 +142,11 @@ impl<M: Runtime> RwLockTable<M> {
         false
     }
 
+    /// Whether a writer holds lock `index`.
+    pub fn is_written(&self, index: usize) -> bool {
+        self.words.load(index * STRIDE) & WRITER != 0
+    }
+
     /// Turns the caller's own read lock into a write lock if nobody else holds or awaits it.
     pub fn try_upgrade(&self, index: usize) -> bool {
         self.words

@@ -75,6 +75,11 @@ pub trait Runtime {
     /// Waits for a thread. Returns whether it ended without a panic.
     fn join(&self, thread: Self::Thread) -> bool;
 
+    /// A number of the calling thread, which no other thread has as long as it runs; zero if threads are simulated.
+    fn thread(&self) -> u64 {
+        0
+    }
+
     /// Whether this is still the process that opened the medium, and not a forked child of it. A child shares the
     /// memory below with its parent, and lacks the threads that may have held locks: it must not load, store or wait,
     /// but may drop the medium. Costs one load if processes can fork.

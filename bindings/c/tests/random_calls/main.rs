@@ -14,7 +14,8 @@ use firn_format::geometry::{SUPERBLOCK_BYTES, SUPERBLOCKS};
 use firn_format::superblock::{StoredDomain, Superblock};
 
 use calls::{
-    NUMBER, alloc, close_pool, close_session, expect, kept, name, node, open_pool, open_session,
+    NUMBER, SIZE, alloc, close_pool, close_session, drop_handle, expect, kept, message, name, node,
+    open_pool, open_session,
 };
 use program::{Model, Program};
 
@@ -152,6 +153,64 @@ fn a_word_that_held_something_else_is_told() {
     assert_eq!(seen, 9);
     expect(firn_read_end(session), Status::Ok);
     expect(close_session(session), Status::Ok);
+    expect(close_pool(pool), Status::Ok);
+}
+
+#[test]
+fn a_pool_in_use_says_how_often_and_what_to_do() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let (pool, session) = open_pool(&folder.path().join("pool"));
+    let others: Vec<_> = (1..64).map(|_| open_session(pool)).collect();
+    let mut none = Handed::NULL;
+    let refused = firn_session_open(pool, (&mut none).into());
+    expect(refused, Status::TooLarge);
+    let told = message();
+    for word in ["all 64 sessions", "end one first", "no pool allows more"] {
+        assert!(told.contains(word), "{told}");
+    }
+    let says = |words: &[&str]| {
+        expect(close_pool(pool), Status::Busy);
+        let told = message();
+        for word in words {
+            assert!(told.contains(word), "{told}");
+        }
+    };
+    says(&["64 sessions of the pool are open", "firn_session_close"]);
+    for other in others {
+        expect(close_session(other), Status::Ok);
+    }
+    expect(firn_tx_begin(session), Status::Ok);
+    let object = alloc(session, kept(node()), &[0; SIZE]);
+    let handle = firn_handle_strong(session, object);
+    expect(firn_tx_commit(session), Status::Ok);
+    says(&["1 session of the pool is open", "1 handle of the pool is"]);
+    expect(close_session(session), Status::Ok);
+    says(&["1 handle of the pool is", "firn_handle_drop"]);
+    drop_handle(handle);
+    expect(close_pool(pool), Status::Ok);
+}
+
+#[test]
+fn a_thread_does_not_wait_for_a_lock_of_its_own() {
+    let _alone = alone();
+    const LOCK: u64 = 5;
+    let folder = tempfile::tempdir().unwrap();
+    let (pool, session) = open_pool(&folder.path().join("pool"));
+    let other = open_session(pool);
+    expect(firn_tx_begin(session), Status::Ok);
+    expect(firn_lock_exclusive(session, LOCK), Status::Ok);
+    expect(firn_read_begin(other), Status::Ok);
+    expect(firn_lock_shared(other, LOCK), Status::Misuse);
+    assert!(message().contains("another session of this thread"));
+    expect(firn_read_end(other), Status::Ok);
+    expect(firn_tx_begin(other), Status::Ok);
+    expect(firn_lock_exclusive(other, LOCK), Status::Misuse);
+    expect(firn_tx_abort(other), Status::Ok);
+    expect(firn_tx_commit(session), Status::Ok);
+    for session in [session, other] {
+        expect(close_session(session), Status::Ok);
+    }
     expect(close_pool(pool), Status::Ok);
 }
 

@@ -253,6 +253,11 @@ impl<M: Medium> RootIndex<M> {
             && others.any(|other| self.words.load(LANES + other * LINE) & bits != 0)
     }
 
+    /// Whether a lane's open transaction has read one of the places.
+    pub(crate) fn is_read_on(&self, lane: usize, bits: u64) -> bool {
+        self.words.load(LANES + lane * LINE) & bits != 0
+    }
+
     /// Begins to store a place: until [`RootIndex::end`] no other thread reads it.
     pub(crate) fn begin(&self, medium: &M, place: usize) -> Storing {
         let before = name_on(medium, place);

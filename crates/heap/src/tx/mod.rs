@@ -220,6 +220,7 @@ impl<'t, M: Medium> Tx<'t, M> {
     /// Takes the lock of a structure for writing, to the transaction's end.
     ///
     /// Errors: [`Error::Conflict`] if waiting could deadlock; return it, and the transaction is run again.
+    /// [`Error::OwnLock`] if another session of this thread holds it.
     pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
         self.locking(|held, medium, locks| held.take(medium, locks, id, Mode::Write))
     }

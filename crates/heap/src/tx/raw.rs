@@ -240,7 +240,8 @@ impl<'t, M: Medium> RawTx<'t, M> {
 
     /// Takes the lock of a structure for writing, to the transaction's end.
     ///
-    /// Errors: [`Error::Conflict`] if waiting could deadlock; end the transaction, then try again.
+    /// Errors: [`Error::Conflict`] if waiting could deadlock; end the transaction, then try again. [`Error::OwnLock`] if
+    /// another session of this thread holds it.
     pub fn lock_exclusive(self, id: u64) -> Result<(), Error> {
         let inner = self.inner();
         let mut open = self.open().borrow_mut();

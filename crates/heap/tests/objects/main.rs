@@ -15,6 +15,7 @@ mod layouts;
 mod migrate;
 mod occupancy;
 mod open_transactions;
+mod sessions;
 mod types;
 mod unbarriered;
 mod undo;
