@@ -149,7 +149,7 @@ typedef struct firn_type {
 } firn_type;
 
 /* In firn_type.field_count: `fields` points to the first member's field. */
-#define FIRN_MEMBERS ((uint32_t)1 << 31)
+#define FIRN_MEMBERS (UINT32_C(1) << 31)
 
 /* What a member is. */
 typedef enum firn_member_kind {
@@ -175,7 +175,7 @@ typedef struct firn_member {
 } firn_member;
 
 /* Defines the static firn_type `variable` for objects of the C type `c_type`, with the names of all its fields that
- * are references or arrays of them, at least one and at most 16:
+ * are references or arrays of them, at least one and at most 64:
  *
  *     struct node { firn_ref next; firn_ref kids[4]; uint64_t key; };
  *     FIRN_TYPE(node_type, struct node, "node", 1, next, kids);
@@ -186,7 +186,7 @@ typedef struct firn_member {
 	static const firn_type variable = {name, version, FIRN_SIZE_OF(c_type),                                        \
 					   sizeof variable##_fields / sizeof variable##_fields[0], variable##_fields}
 
-/* Defines the static firn_type `variable` with all its members, at most 16, each in parentheses: a reference with the
+/* Defines the static firn_type `variable` with all its members, at most 64, each in parentheses: a reference with the
  * variable of its target's type, anything else alone. When the type is first used, this description and those of the
  * types that its references lead to are compared with the pool. At file scope, in any order:
  *
@@ -201,7 +201,7 @@ typedef struct firn_member {
 	static const firn_member variable##_members[] = {FIRN_EACH(FIRN_MEMBER, c_type, __VA_ARGS__)};                 \
 	static const firn_type variable = {                                                                            \
 		name, version, FIRN_SIZE_OF(c_type),                                                                   \
-		FIRN_MEMBERS + (uint32_t)(sizeof variable##_members / sizeof variable##_members[0]),                   \
+		FIRN_MEMBERS + FIRN_CAST(uint32_t, sizeof variable##_members / sizeof variable##_members[0]),          \
 		&variable##_members[0].field};                                                                         \
 	/* Unused if no reference leads to it. */                                                                      \
 	__attribute__((unused)) static inline const firn_type *variable##_led_to(void)                                 \
@@ -383,9 +383,9 @@ typedef struct firn_session {
 } firn_session;
 
 /* In firn_session.flags: no operation is open; objects are being moved; the transaction has stored something. */
-#define FIRN_QUIET ((uint64_t)1)
-#define FIRN_MOVING ((uint64_t)2)
-#define FIRN_STORED ((uint64_t)4)
+#define FIRN_QUIET UINT64_C(1)
+#define FIRN_MOVING UINT64_C(2)
+#define FIRN_STORED UINT64_C(4)
 
 /* Opens a session for the calling thread, which closes it.
  * Fails: FIRN_TOO_LARGE if as many are open as the pool allows (firn_options.sessions, 64 at most), FIRN_NO_SPACE. */
@@ -509,16 +509,7 @@ size_t firn_size(firn_session *session, const void *object);
 int firn_is(firn_session *session, const void *object, const firn_type *type);
 
 /* Reads a field: a number, a structure or a reference, not an array. */
-#define FIRN_LOAD(session, object, field)                                                                              \
-	__extension__({                                                                                                \
-		union {                                                                                                \
-			unsigned char bytes[sizeof((object)->field)];                                                  \
-			__typeof__((object)->field) value;                                                             \
-		} firn_loaded_;                                                                                        \
-		firn_load_field((session), (object), offsetof(__typeof__(*(object)), field), firn_loaded_.bytes,      \
-				sizeof firn_loaded_.bytes);                                                            \
-		firn_loaded_.value;                                                                                    \
-	})
+#define FIRN_LOAD(session, object, field) FIRN_LOADED(session, object, field)
 
 /* Stores a field; returns a status. */
 #define FIRN_STORE(session, object, field, stored)                                                                     \
@@ -692,98 +683,10 @@ typedef void (*firn_finding)(uint64_t at, const char *what, void *argument);
  * Fails: FIRN_BUSY. */
 firn_status firn_check(firn_pool *pool, firn_finding finding, void *argument, size_t *findings);
 
-/* ------------------------------------------------------------------------------------- what is inline of it */
-
-/* The slow path of firn_follow: objects are being moved, or the transaction has stored something. */
-const void *firn_follow_slow(firn_session *session, const firn_ref *field);
-
-#define FIRN_LIKELY(condition) __builtin_expect(!!(condition), 1)
-
-/* The object that the reference at `field`, in the pool, names, or null: the read barrier. One test, one load. */
-static inline const void *firn_follow(firn_session *session, const firn_ref *field)
-{
-	if (FIRN_LIKELY(session->flags == 0)) {
-		uint64_t word = __atomic_load_n(&field->word, __ATOMIC_RELAXED);
-		return word & ~(uint64_t)15 ? session->objects + (word & session->mask) : NULL;
-	}
-	return firn_follow_slow(session, field);
-}
-
-/* A reference to an object, or to nothing, to be stored in this operation. */
-static inline firn_ref firn_reference(const firn_session *session, const void *object)
-{
-	firn_ref reference = {0};
-	if (object != NULL)
-		reference.word = session->pool | (uint64_t)((const unsigned char *)object - session->objects);
-	return reference;
-}
-
-/* Reads a field. */
-static inline void firn_load_field(firn_session *session, const void *object, size_t offset, void *into, size_t len)
-{
-	if (FIRN_LIKELY((session->flags & (FIRN_STORED | FIRN_QUIET)) == 0))
-		memcpy(into, (const unsigned char *)object + offset, len);
-	else if (firn_load(session, object, offset, into, len) != FIRN_OK)
-		memset(into, 0, len);
-}
-
-/* Macros over the fields of a type ---------------------------------------------------------------------------- */
-
-#define FIRN_FIELD(c_type, field)                                                                                      \
-	{                                                                                                              \
-		#field, (uint32_t)offsetof(c_type, field),                                                             \
-			(uint32_t)(sizeof(((c_type *)0)->field) +                                                      \
-				   0 * sizeof(char[sizeof(((c_type *)0)->field) % sizeof(firn_ref) == 0 ? 1 : -1]))    \
-	}
-/* Of a member in parentheses, (field) or (field, type). */
-#define FIRN_MEMBER(c_type, member) FIRN_MEMBER_OF(c_type, FIRN_UNPACKED member)
-#define FIRN_MEMBER_OF(c_type, ...) FIRN_PICK_MEMBER(__VA_ARGS__, FIRN_LEADING, FIRN_OTHER, )(c_type, __VA_ARGS__)
-#define FIRN_UNPACKED(...) __VA_ARGS__
-#define FIRN_PICK_MEMBER(_1, _2, picked, ...) picked
-#define FIRN_LEADING(c_type, field, type) {FIRN_FIELD(c_type, field), FIRN_REFERENCE, sizeof(firn_ref), type##_led_to}
-#define FIRN_OTHER(c_type, field)                                                                                      \
-	{                                                                                                              \
-		{#field, (uint32_t)offsetof(c_type, field), (uint32_t)sizeof(((c_type *)0)->field)}, FIRN_OPAQUE,      \
-			(uint32_t)sizeof(((c_type *)0)->field) + FIRN_IS_NO_REFERENCE(c_type, field), NULL             \
-	}
-/* Zero; a reference whose type is not said does not compile, because nothing would follow it. */
-#ifdef __cplusplus
-#define FIRN_IS_NO_REFERENCE(c_type, field) 0
-#else
-#define FIRN_IS_NO_REFERENCE(c_type, field)                                                                            \
-	0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((c_type *)0)->field), firn_ref) ? -1 : 1])
-#endif
-/* Declares what yields its type, which may be defined further down. */
-#define FIRN_TYPE_LED_TO(c_type, member) FIRN_TYPE_LED_TO_OF(FIRN_UNPACKED member)
-#define FIRN_TYPE_LED_TO_OF(...) FIRN_PICK_MEMBER(__VA_ARGS__, FIRN_DECLARED, FIRN_UNDECLARED, )(__VA_ARGS__)
-#define FIRN_DECLARED(field, type) *type##_led_to(void)
-#define FIRN_UNDECLARED(field) *firn_any_led_to(void)
-/* Objects are aligned to 8 bytes. */
-#define FIRN_SIZE_OF(c_type) ((uint32_t)(sizeof(c_type) + 0 * sizeof(char[__alignof__(c_type) <= 8 ? 1 : -1])))
-#define FIRN_EACH(what, c_type, ...)                                                                                   \
-	FIRN_PICK(__VA_ARGS__, FIRN_16, FIRN_15, FIRN_14, FIRN_13, FIRN_12, FIRN_11, FIRN_10, FIRN_9, FIRN_8, FIRN_7,  \
-		  FIRN_6, FIRN_5, FIRN_4, FIRN_3, FIRN_2, FIRN_1, )                                                    \
-	(what, c_type, __VA_ARGS__)
-#define FIRN_PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, picked, ...) picked
-#define FIRN_1(what, c_type, field) what(c_type, field)
-#define FIRN_2(what, c_type, field, ...) what(c_type, field), FIRN_1(what, c_type, __VA_ARGS__)
-#define FIRN_3(what, c_type, field, ...) what(c_type, field), FIRN_2(what, c_type, __VA_ARGS__)
-#define FIRN_4(what, c_type, field, ...) what(c_type, field), FIRN_3(what, c_type, __VA_ARGS__)
-#define FIRN_5(what, c_type, field, ...) what(c_type, field), FIRN_4(what, c_type, __VA_ARGS__)
-#define FIRN_6(what, c_type, field, ...) what(c_type, field), FIRN_5(what, c_type, __VA_ARGS__)
-#define FIRN_7(what, c_type, field, ...) what(c_type, field), FIRN_6(what, c_type, __VA_ARGS__)
-#define FIRN_8(what, c_type, field, ...) what(c_type, field), FIRN_7(what, c_type, __VA_ARGS__)
-#define FIRN_9(what, c_type, field, ...) what(c_type, field), FIRN_8(what, c_type, __VA_ARGS__)
-#define FIRN_10(what, c_type, field, ...) what(c_type, field), FIRN_9(what, c_type, __VA_ARGS__)
-#define FIRN_11(what, c_type, field, ...) what(c_type, field), FIRN_10(what, c_type, __VA_ARGS__)
-#define FIRN_12(what, c_type, field, ...) what(c_type, field), FIRN_11(what, c_type, __VA_ARGS__)
-#define FIRN_13(what, c_type, field, ...) what(c_type, field), FIRN_12(what, c_type, __VA_ARGS__)
-#define FIRN_14(what, c_type, field, ...) what(c_type, field), FIRN_13(what, c_type, __VA_ARGS__)
-#define FIRN_15(what, c_type, field, ...) what(c_type, field), FIRN_14(what, c_type, __VA_ARGS__)
-#define FIRN_16(what, c_type, field, ...) what(c_type, field), FIRN_15(what, c_type, __VA_ARGS__)
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "firn/inline.h"
 
 #endif /* FIRN_H */

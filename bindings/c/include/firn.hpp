@@ -313,9 +313,9 @@ public:
 		firn_status asked = firn_when_durable(
 			pool_, ticket,
 			[](void *given, firn_status status) {
-				std::unique_ptr<std::function<void(firn_status)>> call(
+				std::unique_ptr<std::function<void(firn_status)>> taken(
 					static_cast<std::function<void(firn_status)> *>(given));
-				(*call)(status);
+				(*taken)(status);
 			},
 			with);
 		if (asked != FIRN_OK)

@@ -209,16 +209,26 @@ fn a_type_of_another_layout_is_refused_wherever_its_objects_are() {
 fn the_headers_are_c_and_cplusplus() {
     let folder = tempfile::tempdir().unwrap();
     let standards: [(Language, &[&str]); 3] = [
-        (Language::C11, &["-std=c99", "-std=c11", "-std=gnu17"]),
-        (Language::Cpp11, &["-std=c++11", "-std=gnu++17"]),
+        (
+            Language::C11,
+            &["-std=c99", "-std=c11", "-std=c17", "-std=gnu17"],
+        ),
+        (
+            Language::Cpp11,
+            &["-std=c++11", "-std=c++17", "-std=gnu++17"],
+        ),
         (Language::Cpp20, &["-std=c++20"]),
     ];
-    for (name, text) in [("firn", HEADER_ALONE), ("pmemobj", PMEMOBJ_ALONE)] {
+    // Those for libpmemobj's programs are written as C, whatever language includes them.
+    let texts = [
+        ("firn", HEADER_ALONE, "-Wold-style-cast"),
+        ("pmemobj", PMEMOBJ_ALONE, "-Wno-old-style-cast"),
+    ];
+    for (name, text, casts) in texts {
         for (language, standards) in standards {
-            let ending = if language == Language::C11 {
-                "c"
-            } else {
-                "cpp"
+            let (ending, casts) = match language {
+                Language::C11 => ("c", None),
+                _ => ("cpp", Some(casts)),
             };
             let source = folder.path().join(format!("{name}.{ending}"));
             std::fs::write(&source, text).unwrap();
@@ -226,11 +236,43 @@ fn the_headers_are_c_and_cplusplus() {
             for (compiler, standard) in
                 compilers.flat_map(|compiler| standards.iter().map(move |it| (compiler, it)))
             {
-                let program = compile(compiler, language, &source, &[standard], folder.path());
+                let flags: Vec<&str> = [*standard].into_iter().chain(casts).collect();
+                let program = compile(compiler, language, &source, &flags, folder.path());
                 assert_eq!(
                     run::<&str>(&program, &[]),
                     concat!(env!("CARGO_PKG_VERSION"), "\n")
                 );
+            }
+        }
+    }
+}
+
+/// Headers that a program may include, in a folder of them.
+fn headers(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(here("include").join(folder)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.is_file()).collect()
+}
+
+#[test]
+fn each_header_can_be_the_first_without_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let (c, cpp): (Vec<_>, Vec<_>) = [headers(""), headers("firn")]
+        .concat()
+        .into_iter()
+        .partition(|path| path.extension().is_some_and(|ending| ending == "h"));
+    assert!(c.len() > 3 && cpp.len() > 2, "{c:?} {cpp:?}");
+    for (language, headers, source) in [
+        (Language::C11, c, "first.c"),
+        (Language::Cpp20, cpp, "first.cpp"),
+    ] {
+        for header in headers {
+            let source = folder.path().join(source);
+            let main = "int main(void) { return 0; }";
+            let text = format!("#include \"{}\"\n{main}\n", header.display());
+            std::fs::write(&source, text).unwrap();
+            for compiler in compilers(language) {
+                compile(compiler, language, &source, &[], folder.path());
             }
         }
     }
@@ -262,15 +304,29 @@ FIRN_LAYOUT(b_type, struct b, "b", 1, (a, a_type), (again, b_type));
 
 static int is_led_to(void)
 {
-	const firn_member *of_a = (const firn_member *)a_type.fields, *of_b = (const firn_member *)b_type.fields;
+	const void *first_of_a = a_type.fields, *first_of_b = b_type.fields;
+	const firn_member *of_a = FIRN_CAST(const firn_member *, first_of_a), *of_b = FIRN_CAST(const firn_member *, first_of_b);
 	return a_type.field_count == FIRN_MEMBERS + 3 && of_a[0].to() == &b_type && of_a[1].to() == NULL &&
 	       of_a[2].kind == FIRN_OPAQUE && of_a[2].field.bytes == 16 && of_b[0].to() == &a_type &&
 	       of_b[1].to() == &b_type && of_b[1].field.offset == 8;
 }
 
-int main(void)
+/* Uses each macro once. */
+static firn_status use(firn_session *session, const struct a *object)
+{
+	const struct b *of_b = FIRN_CAST(const struct b *, FIRN_FOLLOW(session, object, b));
+	struct leaf leaf;
+	firn_ref again = FIRN_LOAD(session, of_b, again);
+	leaf.weight = FIRN_LOAD(session, &leaf, weight) + (again.word == 0 ? 1 : 2);
+	firn_status stored = FIRN_STORE(session, &leaf, weight, leaf.weight);
+	return stored == FIRN_OK ? FIRN_LINK(session, of_b, a, object) : stored;
+}
+
+int main(int count, char **arguments)
 {
 	printf("%s\n", firn_version());
+	if (count > 2)
+		return use(NULL, NULL) == FIRN_OK && arguments != NULL;
 	return pair_type.field_count == 2 && pair_type.fields[1].bytes == 16 && leaf_type.size == 8 &&
 			       is_led_to() ? 0 : 1;
 }

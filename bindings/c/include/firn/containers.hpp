@@ -27,6 +27,8 @@
 #ifndef FIRN_CONTAINERS_HPP
 #define FIRN_CONTAINERS_HPP
 
+#include "../firn.hpp"
+
 #include "containers/map.hpp"
 #include "containers/unordered_map.hpp"
 #include "containers/vector.hpp"

@@ -317,7 +317,7 @@ template <class T> const firn_type *type()
 	static_assert(std::is_standard_layout_v<T>, "firn: the type has virtual functions, or members of more than one class");
 	static_assert(alignof(T) <= 8, "firn: objects are aligned to 8 bytes; the type wants more");
 	static_assert(is_storable<T>(), "firn: the type has a member that means nothing in a pool, like a pointer; a reference is a firn::ptr");
-	static const auto made = [] {
+	static const auto described = [] {
 		struct both {
 			std::vector<firn_member> members;
 			firn_type type;
@@ -334,7 +334,7 @@ template <class T> const firn_type *type()
 		// It stays as long as any pool may be open.
 		return made.release();
 	}();
-	return &made->type;
+	return &described->type;
 }
 
 } // namespace detail

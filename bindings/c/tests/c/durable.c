@@ -91,7 +91,7 @@ static void calls_back(const char *path)
 {
 	firn_pool *pool = opened(path, FIRN_LOGGED, FIRN_GROUP);
 	firn_ticket tickets[2];
-	for (int i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		tickets[i] = set(pool, 300 + i);
 		check(firn_when_durable(pool, tickets[i], durable_now, &tickets[i]));
 	}

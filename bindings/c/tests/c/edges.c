@@ -179,6 +179,11 @@ static void ends(void)
 	CHECK(firn_vector_get(session, firn_vector_root(session, "vector"), ELEMENTS - 1, NULL) == FIRN_OK);
 	CHECK(firn_vector_get(session, firn_vector_root(session, "vector"), ELEMENTS, NULL) == FIRN_NOT_FOUND);
 	CHECK(firn_read_end(session) == FIRN_OK);
+}
+
+/* Changes across those ends. */
+static void beyond(void)
+{
 	REFUSED(firn_store(session, item, ITEM, some, 1));
 	REFUSED(firn_store(session, item, ITEM - 7, some, 8));
 	REFUSED(firn_bytes_store(session, bytes, BYTES - 7, some, 8));
@@ -242,6 +247,7 @@ int main(void)
 	CHECK(firn_session_open(pool, &session) == FIRN_OK);
 	CHECK(firn_transaction(session, fill, NULL) == FIRN_OK);
 	ends();
+	beyond();
 	for (i = 0; i < EDGES; i++) {
 		edge = edges[i];
 		objects();
@@ -249,6 +255,7 @@ int main(void)
 		collections();
 	}
 	ends();
+	beyond();
 	CHECK(firn_check(pool, NULL, NULL, &findings) == FIRN_OK && findings == 0);
 	CHECK(firn_session_close(session) == FIRN_OK);
 	CHECK(firn_close(pool) == FIRN_OK);

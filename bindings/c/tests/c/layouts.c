@@ -38,7 +38,7 @@ static firn_status write_items(firn_session *session, void *argument)
 {
 	const struct item *item = NULL;
 	(void)argument;
-	for (uint64_t i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < 10; i++) {
 		struct item front = {.a = i, .next = firn_reference(session, item)};
 		item = firn_alloc(session, &item_type, &front);
 	}

@@ -430,10 +430,10 @@ void together(const char *path)
 			CHECK(all >= last);
 			last = all;
 			// What was counted when that was read is there, and more may be.
-			firn::map_view<std::string, std::string> names(reading, kept_names);
+			firn::map_view<std::string, std::string> walked_names(reading, kept_names);
 			double walked = 0;
 			std::string before;
-			for (const auto &[key, value] : names) {
+			for (const auto &[key, value] : walked_names) {
 				CHECK(before < key && value.size() < 50);
 				before = key;
 				walked++;

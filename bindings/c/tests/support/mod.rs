@@ -23,6 +23,17 @@ pub const SANITIZED: [&str; 3] = [
     "-fno-sanitize-recover",
 ];
 
+/// Warnings that a program may have switched on, beside those of [`compile_with`]. The headers cause none.
+const STRICT: [&str; 5] = [
+    "-Wshadow",
+    "-Wconversion",
+    "-Wsign-conversion",
+    "-Wundef",
+    "-Wcast-qual",
+];
+/// Those that only C++ has.
+const STRICT_CPP: [&str; 2] = ["-Wold-style-cast", "-Wnon-virtual-dtor"];
+
 /// The language of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
@@ -70,8 +81,30 @@ pub fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
+/// The warnings for a language's programs.
+pub fn strict(language: Language) -> Vec<&'static str> {
+    let mut flags = STRICT.to_vec();
+    if language != Language::C11 {
+        flags.extend(STRICT_CPP);
+    }
+    flags
+}
+
 /// Compiles a program, with warnings as errors. Returns its path.
 pub fn compile(
+    compiler: &str,
+    language: Language,
+    source: &Path,
+    more: &[&str],
+    into: &Path,
+) -> PathBuf {
+    let mut flags = strict(language);
+    flags.extend(more);
+    compile_plainly(compiler, language, source, &flags, into)
+}
+
+/// Compiles a program without those warnings.
+fn compile_plainly(
     compiler: &str,
     language: Language,
     source: &Path,
@@ -105,7 +138,7 @@ pub fn compile_pmemobj_as(
     )];
     flags.extend(pmemobj_flags(compiler));
     flags.extend(more);
-    compile(compiler, language, source, &flags, into)
+    compile_plainly(compiler, language, source, &flags, into)
 }
 
 /// Compiles such a program with libpmemobj itself; `None` if its headers are not installed.

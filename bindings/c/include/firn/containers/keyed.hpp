@@ -112,7 +112,12 @@ public:
 		template <class T> place &operator+=(const T &more)
 		{
 			V value = *this;
-			value += more;
+			if constexpr (std::is_arithmetic_v<V> && std::is_arithmetic_v<T>) {
+				using common = std::common_type_t<V, T>;
+				value = static_cast<V>(static_cast<common>(value) + static_cast<common>(more));
+			} else {
+				value += more;
+			}
 			return *this = value;
 		}
 
