@@ -19,8 +19,9 @@
  *
  * Types. An object's type is trivially copyable, has a standard layout and at most 8 bytes of alignment, and has a name
  * by which the pool knows it: firn_name, and firn_version if that is not 1. Its references are firn::ptr<T>, alone, in
- * std::array, or in a nested structure. They are found automatically if the type is an aggregate of at most 16
- * members without C arrays; otherwise FIRN_REFERENCES names them. The compiler rejects what cannot be stored.
+ * arrays (T[N] or std::array, which are described alike), or in a nested structure. They are found automatically if the
+ * type is an aggregate of at most 64 members without base classes and bit-fields; otherwise FIRN_REFERENCES names them.
+ * The compiler rejects what cannot be stored.
  * When a type is first used, it is compared with the pool, together with all types that its references lead to: kind,
  * offset and size of their members if these were found, but not their names. A changed type needs a higher version and
  * a migration (pool::migrate). Two instances of a template need two names.

@@ -192,7 +192,7 @@ fn an_object_that_outlives_its_operation_stops_the_program() {
 }
 
 /// A type, and the compiler's message for it.
-const REFUSED: [(&str, &str); 5] = [
+const REFUSED: [(&str, &str); 6] = [
     ("int *pointer;", "a member that means nothing in a pool"),
     (
         "firn::ptr<kind> next; const char *name;",
@@ -201,6 +201,10 @@ const REFUSED: [(&str, &str); 5] = [
     ("std::string name;", "not trivially copyable"),
     (
         "std::array<std::array<void *, 2>, 2> many;",
+        "a member that means nothing in a pool",
+    ),
+    (
+        "int few[2]; void *many[2][2];",
         "a member that means nothing in a pool",
     ),
     ("alignas(16) double wide;", "aligned to 8 bytes"),
@@ -251,7 +255,9 @@ fn what_may_not_be_stored_is_refused_by_the_compiler() {
             &format!("{named} firn::ptr<kind> next; int number;"),
         );
         assert!(accepted, "{told}");
-        for (body, wanted) in REFUSED {
+        let members = |count: u32| (0..count).map(|i| format!("int m{i};")).collect::<String>();
+        let many = (&*members(65), "more than 64 members");
+        for (body, wanted) in REFUSED.into_iter().chain([many]) {
             let (accepted, told) = refused(compiler, &format!("{named} {body}"));
             assert!(
                 !accepted && told.contains(wanted),

@@ -25,10 +25,15 @@ fn audit(program: &Path, pool: &Path) -> Audit {
 
 /// Kills a program many times, as it is and with sanitizers, while objects move beside it and at every safepoint.
 /// Returns the last audit.
-fn killed(programs: &[PathBuf; 2], pool: &Path, arguments: impl Fn(u64) -> Vec<String>) -> Audit {
+fn killed(
+    kills: u64,
+    programs: &[PathBuf; 2],
+    pool: &Path,
+    arguments: impl Fn(u64) -> Vec<String>,
+) -> Audit {
     let mut random = fastrand::Rng::with_seed(7);
     let mut last = (0, Vec::new());
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         let program = &programs[kill as usize % 2];
         let mut running = command(program);
         running.arg(pool).args(arguments(kill)).env(
@@ -47,7 +52,7 @@ fn killed(programs: &[PathBuf; 2], pool: &Path, arguments: impl Fn(u64) -> Vec<S
         last = found;
     }
     assert!(
-        last.0 > 20 * KILLS,
+        last.0 > 20 * kills,
         "{} changes are too few to be killed in",
         last.0
     );
@@ -66,7 +71,7 @@ fn a_bank_keeps_its_books_through_kills() {
     // The other compiler must not complain either.
     build("clang", &["-O2"]);
     let pool = folder.path().join("bank.firn");
-    killed(&programs, &pool, |kill| {
+    killed(KILLS, &programs, &pool, |kill| {
         vec!["run".into(), kill.to_string()]
     });
 }
@@ -81,8 +86,21 @@ fn collections_keep_what_was_committed_through_kills() {
     let programs = [build("g++", &["-O2"]), build("g++", &SANITIZED)];
     build("clang++", &["-O2"]);
     let pool = folder.path().join("collections.firn");
-    let (_, moved) = killed(&programs, &pool, |_| vec!["run".into()]);
+    let (_, moved) = killed(KILLS, &programs, &pool, |_| vec!["run".into()]);
     assert!(moved[0] > KILLS, "{} objects were moved", moved[0]);
+}
+
+#[test]
+fn objects_of_many_members_are_whole_through_kills() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = here("tests/cpp/wide.cpp");
+    let build = |compiler, flags: &[&str]| {
+        compile(compiler, Language::Cpp20, &source, flags, folder.path())
+    };
+    let programs = [build("clang++", &["-O2"]), build("g++", &SANITIZED)];
+    let pool = folder.path().join("wide.firn");
+    let (_, moved) = killed(FEW, &programs, &pool, |_| vec!["run".into()]);
+    assert!(moved[0] > FEW, "{} objects were moved", moved[0]);
 }
 
 /// Kills a program that makes one change for each of its arguments and prints nothing until all are made. Its later

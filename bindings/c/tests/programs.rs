@@ -302,6 +302,20 @@ struct b { firn_ref a, again; };
 FIRN_LAYOUT(a_type, struct a, "a", 1, (b, b_type), (any, firn_any), (weight));
 FIRN_LAYOUT(b_type, struct b, "b", 1, (a, a_type), (again, b_type));
 
+/* As many members as there may be. */
+struct wide {
+	uint64_t m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
+	m24, m25, m26, m27, m28, m29, m30, m31, m32, m33, m34, m35, m36, m37, m38, m39, m40, m41, m42, m43, m44, m45,
+	m46, m47, m48, m49, m50, m51, m52, m53, m54, m55, m56, m57, m58, m59, m60, m61, m62;
+	firn_ref last;
+};
+FIRN_LAYOUT(wide_type, struct wide, "wide", 1, (m0), (m1), (m2), (m3), (m4), (m5), (m6), (m7), (m8), (m9), (m10), (m11), (m12), (m13), (m14), (m15), (m16),
+	    (m17), (m18), (m19), (m20), (m21), (m22), (m23), (m24), (m25), (m26), (m27), (m28), (m29), (m30), (m31),
+	    (m32), (m33), (m34), (m35), (m36), (m37), (m38), (m39), (m40), (m41), (m42), (m43), (m44), (m45), (m46),
+	    (m47), (m48), (m49), (m50), (m51), (m52), (m53), (m54), (m55), (m56), (m57), (m58), (m59), (m60), (m61),
+	    (m62),
+	    (last, wide_type));
+
 static int is_led_to(void)
 {
 	const void *first_of_a = a_type.fields, *first_of_b = b_type.fields;
@@ -328,6 +342,6 @@ int main(int count, char **arguments)
 	if (count > 2)
 		return use(NULL, NULL) == FIRN_OK && arguments != NULL;
 	return pair_type.field_count == 2 && pair_type.fields[1].bytes == 16 && leaf_type.size == 8 &&
-			       is_led_to() ? 0 : 1;
+			       wide_type.field_count == FIRN_MEMBERS + 64 && is_led_to() ? 0 : 1;
 }
 "#;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../firn.h"
+#include "members.hpp"
 
 namespace firn
 {
@@ -104,6 +105,10 @@ template <class T> struct is_array : std::false_type {
 template <class T, std::size_t N> struct is_array<std::array<T, N>> : std::true_type {
 };
 
+/* Elements of an array of either kind. */
+template <class T> inline constexpr std::size_t length = std::extent_v<T>;
+template <class T, std::size_t N> inline constexpr std::size_t length<std::array<T, N>> = N;
+
 template <class T>
 concept named = requires {
 	{ T::firn_name } -> std::convertible_to<const char *>;
@@ -113,82 +118,6 @@ template <class T>
 concept says_references = requires {
 	{ T::firn_references() } -> std::same_as<std::vector<firn_field>>;
 };
-
-/* Stands for a member of any type while members are counted. */
-struct anything {
-	template <class T> operator T() const;
-};
-
-template <class T, std::size_t... I> constexpr bool has_members(std::index_sequence<I...>)
-{
-	return requires { T{(void(I), anything{})...}; };
-}
-
-template <class T, std::size_t N = 16> constexpr std::size_t count_members()
-{
-	if constexpr (N == 0)
-		return 0;
-	else if constexpr (has_members<T>(std::make_index_sequence<N>{}))
-		return N;
-	else
-		return count_members<T, N - 1>();
-}
-
-/* The members of an aggregate, as references to them. */
-template <class T> constexpr auto members(T &of)
-{
-	constexpr std::size_t count = count_members<std::remove_const_t<T>>();
-	static_assert(count > 0, "firn: the type has more members than are counted; name its references with FIRN_REFERENCES");
-	if constexpr (count == 1) {
-		auto &[a] = of;
-		return std::tie(a);
-	} else if constexpr (count == 2) {
-		auto &[a, b] = of;
-		return std::tie(a, b);
-	} else if constexpr (count == 3) {
-		auto &[a, b, c] = of;
-		return std::tie(a, b, c);
-	} else if constexpr (count == 4) {
-		auto &[a, b, c, d] = of;
-		return std::tie(a, b, c, d);
-	} else if constexpr (count == 5) {
-		auto &[a, b, c, d, e] = of;
-		return std::tie(a, b, c, d, e);
-	} else if constexpr (count == 6) {
-		auto &[a, b, c, d, e, f] = of;
-		return std::tie(a, b, c, d, e, f);
-	} else if constexpr (count == 7) {
-		auto &[a, b, c, d, e, f, g] = of;
-		return std::tie(a, b, c, d, e, f, g);
-	} else if constexpr (count == 8) {
-		auto &[a, b, c, d, e, f, g, h] = of;
-		return std::tie(a, b, c, d, e, f, g, h);
-	} else if constexpr (count == 9) {
-		auto &[a, b, c, d, e, f, g, h, i] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i);
-	} else if constexpr (count == 10) {
-		auto &[a, b, c, d, e, f, g, h, i, j] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j);
-	} else if constexpr (count == 11) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k);
-	} else if constexpr (count == 12) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
-	} else if constexpr (count == 13) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
-	} else if constexpr (count == 14) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
-	} else if constexpr (count == 15) {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o);
-	} else {
-		auto &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = of;
-		return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
-	}
-}
 
 /* Types that may be part of an object. */
 template <class T> constexpr bool is_storable();
@@ -274,18 +203,18 @@ template <class T> void find_members(const T &part, std::size_t offset, std::vec
 	const auto bytes = static_cast<std::uint32_t>(sizeof(T));
 	if constexpr (is_ptr<T>::value) {
 		found.push_back({{"reference", at, bytes}, FIRN_REFERENCE, bytes, led_to<typename T::target>()});
-	} else if constexpr (is_array<T>::value) {
-		if constexpr (holds_references<typename T::value_type>()) {
+	} else if constexpr (is_array<T>::value || std::is_array_v<T>) {
+		using element = std::remove_cvref_t<decltype(part[0])>;
+		if constexpr (holds_references<element>()) {
 			// All elements have the references; the rest of the first says what that of the others is.
-			for (std::size_t i = 0; i < part.size(); i++) {
-				std::vector<firn_member> element;
-				find_members(part[i], offset + i * sizeof part[i], element);
-				for (const firn_member &member : element)
+			for (std::size_t i = 0; i < length<T>; i++) {
+				std::vector<firn_member> of_element;
+				find_members(part[i], offset + i * sizeof part[i], of_element);
+				for (const firn_member &member : of_element)
 					if (i == 0 || member.kind == FIRN_REFERENCE)
 						found.push_back(member);
 			}
-		} else if constexpr (!std::is_empty_v<T> && std::tuple_size_v<T> > 0) {
-			using element = typename T::value_type;
+		} else if constexpr (!std::is_empty_v<T> && length<T> > 0) {
 			found.push_back({{"member", at, bytes}, kind_of<element>(), sizeof(element), nullptr});
 		}
 	} else if constexpr (says_references<T>) {
