@@ -99,11 +99,9 @@ impl<M: Medium> Locks<M> {
     /// Whether an open transaction of another session of this lane's thread has read one of these places of the root
     /// table.
     fn is_own_root(&self, lane: usize, bits: u64) -> bool {
-        (self
-            .holders
-            .iter()
-            .flat_map(|holders| holders.of_same_thread(lane)))
-        .any(|other| self.roots.is_read_on(other, bits))
+        let holders = self.holders.iter();
+        let mut others = holders.flat_map(|holders| holders.of_same_thread(lane));
+        others.any(|other| self.roots.is_read_on(other, bits))
     }
 }
 

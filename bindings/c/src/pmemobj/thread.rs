@@ -184,11 +184,11 @@ fn session_with_patience(pool: &Pobj) -> Outcome<Session<Mapped>> {
     loop {
         let session = match pool.heap.session() {
             Err(Error::TooManySessions { .. }) if pool.end_an_idle_one() => continue,
-            Err(Error::TooManySessions { lanes }) if start.elapsed() > PATIENCE => {
+            Err(Error::TooManySessions { open, .. }) if start.elapsed() > PATIENCE => {
                 return Err(Failure::new(
                     Status::Busy,
                     format!(
-                        "{lanes} threads have transactions or pointers in the pool, and none of them has ended its \
+                        "{open} threads have transactions or pointers in the pool, and none of them has ended its \
                          transaction or called firn_safepoint for {} s",
                         PATIENCE.as_secs()
                     ),

@@ -2,7 +2,7 @@
 
 /// Files of more than 500 lines, how many they have, and why.
 pub const LONG_FILES: &[(&str, usize, &str)] = &[
-    ("bindings/c/include/firn.h", 691, HEADER),
+    ("bindings/c/include/firn.h", 692, HEADER),
     ("bindings/c/include/firn.hpp", 833, HEADER),
 ];
 
