@@ -6,6 +6,7 @@
 //! direct    addresses of objects        memory    flushing, copying
 //! thread    a thread's part of a pool   cache     what its inline functions know
 //! tx        transactions                stages    the stages of a libpmemobj transaction
+//! tx_settings   failure behavior and the program's word of a transaction
 //! lock      locks in persistent memory  locks     the used locks of a pool
 //! defrag    compacting a pool           flags     flags of its calls
 //! local     a thread's state            biased    a lock that costs its owner next to nothing
@@ -36,6 +37,7 @@ mod sanitizer;
 mod stages;
 mod thread;
 mod tx;
+mod tx_settings;
 mod vacated;
 
 pub use cache::{Cache, InProgram};
@@ -48,8 +50,9 @@ pub use memory::*;
 pub use object::*;
 pub use pools::*;
 pub use root::*;
-pub use stages::{Callback, Stage, Unlock};
+pub use stages::{Behavior, Callback, Stage, Unlock};
 pub use tx::*;
+pub use tx_settings::*;
 
 use core::ffi::c_int;
 

@@ -44,6 +44,19 @@ struct Part {
     environment: *mut c_void,
     /// The first failure in it.
     failed: c_int,
+    /// What a failed call does.
+    behavior: Behavior,
+}
+
+/// `enum pobj_tx_failure_behavior`.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Behavior {
+    /// It aborts the part.
+    #[default]
+    Abort,
+    /// It returns its failure.
+    Return,
 }
 
 /// A thread's transaction, which has no parts while none is open.
@@ -58,6 +71,8 @@ struct Transaction {
     locks: Vec<(*mut c_void, Unlock)>,
     /// Locks in what it frees.
     orphans: Orphans,
+    /// The program's word.
+    user_data: *mut c_void,
 }
 
 /// A thread's transaction, and its stage.
@@ -85,6 +100,16 @@ pub(crate) struct Left {
     pub(crate) callback: Option<Told>,
 }
 
+impl Transaction {
+    /// The innermost part's, or the default.
+    fn behavior(&self) -> Behavior {
+        self.parts
+            .last()
+            .map(|part| part.behavior)
+            .unwrap_or_default()
+    }
+}
+
 impl Stages {
     pub(crate) const fn new() -> Self {
         Self {
@@ -97,6 +122,7 @@ impl Stages {
                 callback: None,
                 locks: Vec::new(),
                 orphans: Orphans::NONE,
+                user_data: ptr::null_mut(),
             }),
         }
     }
@@ -142,16 +168,18 @@ impl Stages {
                 true => {
                     open.pop = begin()?;
                     (open.pool, open.callback) = (pool, callback);
+                    open.user_data = ptr::null_mut();
                 }
                 false => {
                     self.check_within(open, pool, callback)?;
                     open.callback = open.callback.or(callback);
                 }
             }
-            let failed = 0;
+            let behavior = open.behavior();
             open.parts.push(Part {
                 environment,
-                failed,
+                failed: 0,
+                behavior,
             });
             self.stage.set(Stage::Work);
             Ok(())
@@ -193,12 +221,35 @@ impl Stages {
             if open.parts.is_empty() {
                 (open.pool, open.pop, open.callback) = (pool, Pop::NULL, None);
             }
+            let behavior = open.behavior();
             open.parts.push(Part {
                 environment,
                 failed,
+                behavior,
             });
         });
         self.stage.set(Stage::OnAbort);
+    }
+
+    pub(crate) fn behavior(&self) -> Behavior {
+        self.with(|open| open.behavior())
+    }
+
+    /// Says what a failed call does in the innermost part, and in parts that begin within it.
+    pub(crate) fn set_behavior(&self, behavior: Behavior) {
+        self.with(|open| {
+            if let Some(part) = open.parts.last_mut() {
+                part.behavior = behavior;
+            }
+        });
+    }
+
+    pub(crate) fn user_data(&self) -> *mut c_void {
+        self.with(|open| open.user_data)
+    }
+
+    pub(crate) fn set_user_data(&self, data: *mut c_void) {
+        self.with(|open| open.user_data = data);
     }
 
     /// Whether a transaction is open, in whichever stage.

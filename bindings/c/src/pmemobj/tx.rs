@@ -34,12 +34,19 @@ fn stop(call: &str, why: &str) -> ! {
 
 /// The pool of the transaction that is in its work stage. Without one the process stops.
 #[inline(always)]
-fn at_work(call: &str) -> &'static Pobj {
+pub(super) fn at_work(call: &str) -> &'static Pobj {
     match stages().at_work() {
         // SAFETY: the transaction began in the pool, and keeps it from being closed. In a forked child it may be the
         // parent's; there too the transaction runs to its end, and is aborted.
         Ok(pool) => unsafe { pool.there() },
         Err(failure) => stop(call, failure.message()),
+    }
+}
+
+/// Without an open transaction, in whichever stage, the process stops.
+pub(super) fn check_open(call: &str) {
+    if !stages().is_open() {
+        stop(call, "no transaction is open");
     }
 }
 
@@ -165,11 +172,9 @@ pub extern "C" fn firn_pmemobj_tx_abort(failed: c_int) {
 /// Goes to the next stage, as TX_END's loop does, and returns it. From the work stage this is the commit.
 #[unsafe(no_mangle)]
 pub extern "C" fn firn_pmemobj_tx_process() -> Stage {
+    check_open("pmemobj_tx_process");
     match stages().stage() {
         Stage::Work => firn_pmemobj_tx_commit(),
-        Stage::None if !stages().is_open() => {
-            stop("pmemobj_tx_process", "no transaction is open");
-        }
         _ => stages().go_on(),
     }
     stages().stage()

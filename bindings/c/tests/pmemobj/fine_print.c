@@ -3,7 +3,13 @@
  *
  *   fine_print FOLDER
  */
-#include <libpmemobj.h>
+#include <libpmemobj/base.h>
+#include <libpmemobj/pool.h>
+#include <libpmemobj/types.h>
+#include <libpmemobj/iterator.h>
+#include <libpmemobj/thread.h>
+#include <libpmemobj/atomic.h>
+#include <libpmemobj/tx.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -166,6 +172,43 @@ static void flags(void)
 	TX_END
 }
 
+static void settings(void)
+{
+	int word = 0;
+	volatile int reached = 0;
+	TX_BEGIN(pop)
+	{
+		printf("the word is null %d, a failure aborts %d\n", pmemobj_tx_get_user_data() == NULL,
+		       pmemobj_tx_get_failure_behavior() == POBJ_TX_FAILURE_ABORT);
+		pmemobj_tx_set_user_data(&word);
+		pmemobj_tx_set_failure_behavior(POBJ_TX_FAILURE_RETURN);
+		said("alloc that returns its failure", OID_IS_NULL(pmemobj_tx_alloc(0, 1)));
+		said("add that returns its failure", pmemobj_tx_add_range_direct(&word, sizeof word));
+		TX_BEGIN(pop)
+		{
+			printf("within: the same word %d, returned too %d\n", pmemobj_tx_get_user_data() == &word,
+			       pmemobj_tx_get_failure_behavior() == POBJ_TX_FAILURE_RETURN);
+			pmemobj_tx_set_failure_behavior(POBJ_TX_FAILURE_ABORT);
+		}
+		TX_END
+		printf("around: returned still %d\n", pmemobj_tx_get_failure_behavior() == POBJ_TX_FAILURE_RETURN);
+		pmemobj_tx_set_failure_behavior(POBJ_TX_FAILURE_ABORT);
+		reached = 1;
+		pmemobj_tx_alloc(0, 1);
+		reached = 2;
+	}
+	TX_ONABORT
+	{
+		printf("aborted with %d at %d\n", errno, reached);
+	}
+	TX_END
+	TX_BEGIN(pop)
+	{
+		printf("the next one's word is null %d\n", pmemobj_tx_get_user_data() == NULL);
+	}
+	TX_END
+}
+
 static void names(void)
 {
 	PMEMoid root = pmemobj_root(pop, sizeof(struct guarded));
@@ -287,6 +330,7 @@ int main(int count, char **arguments)
 	callbacks();
 	fresh_objects();
 	flags();
+	settings();
 	names();
 	copied_locks();
 	many_threads();

@@ -45,10 +45,14 @@ static void makes(int call)
 	case 16: pmemobj_tx_xlock(TX_PARAM_MUTEX, bytes, POBJ_XLOCK_NO_ABORT); break;
 	case 17: pmemobj_tx_commit(); break;
 	case 18: pmemobj_tx_abort(ECANCELED); break;
+	case 19: pmemobj_tx_set_user_data(NULL); break;
+	case 20: (void)pmemobj_tx_get_user_data(); break;
+	case 21: pmemobj_tx_set_failure_behavior(POBJ_TX_FAILURE_RETURN); break;
+	case 22: (void)pmemobj_tx_get_failure_behavior(); break;
 	}
 }
 
-#define CALLS 19
+#define CALLS 23
 
 static void outside(int call)
 {

@@ -57,6 +57,18 @@ PMEMoid firn_pobj_tx_realloc(PMEMoid oid, size_t size, uint64_t type_num) FIRN_P
 int firn_pobj_tx_free(PMEMoid oid, uint64_t flags) FIRN_POBJ_AS(tx_free);
 int firn_pobj_tx_check_lock(int type, uint64_t flags) FIRN_POBJ_AS(tx_check_lock);
 
+/* What a failed call does in a transaction: it aborts it, or only returns the failure. A nested transaction begins with
+ * the behavior of the one around it. */
+enum pobj_tx_failure_behavior { POBJ_TX_FAILURE_ABORT, POBJ_TX_FAILURE_RETURN };
+
+void pmemobj_tx_set_failure_behavior(enum pobj_tx_failure_behavior behavior) FIRN_POBJ_AS(tx_set_failure_behavior);
+enum pobj_tx_failure_behavior pmemobj_tx_get_failure_behavior(void) FIRN_POBJ_AS(tx_failure_behavior);
+int firn_pobj_tx_returns(void) FIRN_POBJ_AS(tx_returns);
+
+/* A word of the program that is attached to the open transaction; null when it begins. */
+void pmemobj_tx_set_user_data(void *data) FIRN_POBJ_AS(tx_set_user_data);
+void *pmemobj_tx_get_user_data(void) FIRN_POBJ_AS(tx_user_data);
+
 enum pobj_tx_stage pmemobj_tx_stage(void) FIRN_POBJ_AS(tx_stage);
 int pmemobj_tx_errno(void) FIRN_POBJ_AS(tx_errno);
 void pmemobj_tx_commit(void) FIRN_POBJ_AS(tx_commit);
@@ -71,12 +83,12 @@ static inline void pmemobj_tx_abort(int errnum)
 		longjmp(*environment, 1);
 }
 
-/* A call failed: the transaction is aborted unless the flags say otherwise. */
+/* A call failed: the transaction is aborted unless the flags, or its failure behavior, say otherwise. */
 static inline int firn_pobj_tx_result(int failed, uint64_t flags)
 {
 	if (failed != 0) {
 		errno = failed;
-		if ((flags & POBJ_XADD_NO_ABORT) == 0)
+		if ((flags & POBJ_XADD_NO_ABORT) == 0 && !firn_pobj_tx_returns())
 			pmemobj_tx_abort(failed);
 	}
 	return failed;
@@ -160,8 +172,13 @@ __attribute__((unused)) static int pmemobj_tx_begin(PMEMobjpool *pop, jmp_buf en
 	if (failed != 0)
 		pop = NULL;
 	failed = firn_pobj_tx_begin(pop, environment, callback, arg);
-	for (i = 0; failed == 0 && i < count; i++)
-		failed = firn_pobj_tx_result(firn_pobj_tx_take(pop, types[i], locks[i]), 0);
+	for (i = 0; failed == 0 && i < count; i++) {
+		failed = firn_pobj_tx_take(pop, types[i], locks[i]);
+		if (failed != 0) {
+			errno = failed;
+			pmemobj_tx_abort(failed);
+		}
+	}
 	return failed;
 }
 

@@ -1,6 +1,8 @@
 //! Operations of `firn.h`.
 
 use core::cell::RefCell;
+use std::sync::Barrier;
+use std::thread;
 
 use firn_heap::collector::{CollectOptions, PageSize};
 use firn_heap::{Error, LogKind, Pool, View};
@@ -81,13 +83,17 @@ impl Program {
 
     /// Whether somebody holds the lock: a session that holds another one does not wait for it without end.
     fn is_locked(&self) -> bool {
-        let mut session = self.pool.session().unwrap();
-        let refused = session.transaction(|tx| {
-            tx.lock_exclusive(OTHER)?;
-            let taken = tx.lock_exclusive(LOCK);
-            Ok::<_, Error>(matches!(taken, Err(Error::Conflict)))
-        });
-        refused.unwrap()
+        let pool = &self.pool;
+        let tries = || {
+            let mut session = pool.session().unwrap();
+            let refused = session.transaction(|tx| {
+                tx.lock_exclusive(OTHER)?;
+                let taken = tx.lock_exclusive(LOCK);
+                Ok::<_, Error>(matches!(taken, Err(Error::Conflict)))
+            });
+            refused.unwrap()
+        };
+        thread::scope(|scope| scope.spawn(tries).join().unwrap())
     }
 }
 
@@ -312,14 +318,26 @@ fn a_lock_is_held_to_the_end_of_its_operation() {
 #[test]
 fn a_lock_that_is_refused_fails_its_transaction() {
     let program = Program::new();
-    let mut other = program.pool.session().unwrap();
     program.begin().unwrap();
     program.operation.lock_shared(OTHER).unwrap();
-    let refused = other.transaction(|tx| {
-        tx.lock_exclusive(LOCK)?;
-        Ok::<_, Error>(status(program.operation.lock_shared(LOCK)))
+    let (pool, is_taken, is_refused) = (&program.pool, Barrier::new(2), Barrier::new(2));
+    let refused = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut other = pool.session().unwrap();
+            let taken = other.transaction(|tx| {
+                tx.lock_exclusive(LOCK)?;
+                is_taken.wait();
+                is_refused.wait();
+                Ok::<_, Error>(())
+            });
+            taken.unwrap();
+        });
+        is_taken.wait();
+        let refused = status(program.operation.lock_shared(LOCK));
+        is_refused.wait();
+        refused
     });
-    assert_eq!(refused.unwrap(), Status::Conflict);
+    assert_eq!(refused, Status::Conflict);
     assert_eq!(program.commit_all(), Status::Conflict);
 }
 

@@ -1,0 +1,7 @@
+/* What libpmemobj/iterator_base.h declares, and more. */
+#ifndef FIRN_COMPAT_LIBPMEMOBJ_ITERATOR_BASE_H
+#define FIRN_COMPAT_LIBPMEMOBJ_ITERATOR_BASE_H
+
+#include "../libpmemobj.h"
+
+#endif

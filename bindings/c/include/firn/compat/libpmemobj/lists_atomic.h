@@ -1,0 +1,2 @@
+/* Stands here so that a program does not find libpmemobj's own header in its place. */
+#error "libpmemobj/lists_atomic.h: Lists are not offered yet; docs/pmemobj.md lists what is missing"
