@@ -63,10 +63,13 @@ pub(super) fn collect_until(
 ) -> Result<(), Error> {
     while !stop.load(Ordering::Relaxed) {
         let mut collection = pool.collection(&how.options())?;
+        let mut planned = 0;
         while collection.begin()? {
-            let left = collection.collected().planned - collection.collected().moved;
+            // None in a cycle that a crash interrupted: another program has planned it.
+            let of_cycle = collection.collected().planned - planned;
+            planned += of_cycle;
             for _ in 0..STEPS {
-                collection.compact((left / STEPS).max(1))?;
+                collection.compact((of_cycle / STEPS).max(1))?;
                 thread::sleep(how.pause);
             }
             collection.finish()?;
