@@ -48,8 +48,9 @@ pub struct Pobj {
     pub(crate) capacity: u64,
     /// The type of all objects.
     pub(crate) what: TypeId,
-    /// Ensures that one thread makes the one root object.
-    pub(super) root: Mutex<()>,
+    /// The root object's body and the program's bytes of it, once it was asked for. The lock ensures that one thread
+    /// makes it.
+    pub(super) root: Mutex<Option<(VirtAddr, u64)>>,
     /// Numbers of types whose objects may not move.
     pinned: RwLock<Vec<u64>>,
     /// Whether there are any.
@@ -192,7 +193,7 @@ pub(super) fn hand_out(heap: firn_heap::Pool<Mapped>) -> Outcome<Handed<Pobj>> {
         base,
         capacity,
         what,
-        root: Mutex::new(()),
+        root: Mutex::new(None),
         pinned: RwLock::default(),
         pins: AtomicBool::new(false),
         collector: Mutex::new(collector),

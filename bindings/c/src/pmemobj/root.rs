@@ -31,13 +31,20 @@ impl Pobj {
         Ok(())
     }
 
+    /// The root object, if it is known to have so many bytes. It never moves while the pool is open.
+    fn known_root(&self, bytes: u64) -> Option<Oid> {
+        let known = *self.root.lock().unwrap_or_else(PoisonError::into_inner);
+        let (body, _) = known.filter(|&(_, len)| bytes <= len)?;
+        Some(self.oid(body + TYPE_BYTES))
+    }
+
     /// The root object. Creates it if it is missing, and extends it if it is too short.
     pub(crate) fn root_of(
         &self,
         bytes: u64,
         construct: &mut dyn FnMut(*mut c_void) -> Outcome<()>,
     ) -> Outcome<Oid> {
-        let _one = self.root.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.root.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.root_body()?;
         let old_len = match old {
             Some(body) => self.len_of(body)?,
@@ -54,6 +61,7 @@ impl Pobj {
                 new
             }
         };
+        *known = Some((body, bytes.max(old_len)));
         Ok(self.oid(body + TYPE_BYTES))
     }
 
@@ -113,6 +121,9 @@ pub unsafe extern "C" fn firn_pmemobj_root(
 ) -> Oid {
     result_of(Oid::NULL, || {
         let it = pool.open()?;
+        if let Some(root) = it.known_root(bytes as u64) {
+            return Ok(root);
+        }
         let root = || {
             it.root_of(bytes as u64, &mut |object| {
                 construct(pool, constructor, argument, object)
