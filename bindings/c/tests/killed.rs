@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use support::{AT_SAFEPOINTS, BESIDE, SANITIZED};
+use support::{AT_SAFEPOINTS, BESIDE, Kill, SANITIZED};
 use support::{Language, command, compile, compile_pmemobj, here, run, said_until_killed};
 
 const KILLS: u64 = 40;
@@ -36,11 +36,11 @@ fn killed(
     for kill in 0..kills {
         let program = &programs[kill as usize % 2];
         let mut running = command(program);
-        running.arg(pool).args(arguments(kill)).env(
-            "FIRN_COLLECT",
-            [BESIDE, AT_SAFEPOINTS][kill as usize / 2 % 2],
-        );
-        let said = said_until_killed(&mut running, random.u64(5_000..150_000));
+        // Moving everything at each safepoint takes long.
+        let (collects, most) = [(BESIDE, 150), (AT_SAFEPOINTS, 6)][kill as usize / 2 % 2];
+        running.arg(pool).args(arguments(kill));
+        running.env("FIRN_COLLECT", collects);
+        let said = said_until_killed(&mut running, Kill::within(most, &mut random));
         let found = audit(program, pool);
         assert!(found.0 >= said, "{} of {said} changes are there", found.0);
         assert!(
@@ -223,13 +223,17 @@ fn oids_of_the_last_run_lead_to_what_was_durable() {
     let mut random = fastrand::Rng::with_seed(3);
     let mut rounds = 0;
     for kill in 0..FEW {
-        let collects = [BESIDE, AT_SAFEPOINTS][kill as usize % 2];
+        // A round in which everything moves at each safepoint takes seconds: it is killed within its first one.
+        let (collects, kill) = match kill % 2 {
+            0 => (BESIDE, Kill::within(9, &mut random)),
+            _ => (AT_SAFEPOINTS, Kill::before_a_line(80, &mut random)),
+        };
         let mut running = command(&program);
         running
             .arg(&pool)
             .arg("1000000")
             .env("FIRN_COLLECT", collects);
-        let said = said_until_killed(&mut running, random.u64(4_000..80_000));
+        let said = said_until_killed(&mut running, kill);
         let found = audit();
         assert!(
             found >= said && found >= rounds,

@@ -5,7 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::{AT_SAFEPOINTS, BESIDE, NEVER, SANITIZED};
+use support::{AT_SAFEPOINTS, BESIDE, Kill, NEVER, SANITIZED};
 use support::{command, compile_pmemobj, compile_with_libpmemobj, here, said_until_killed};
 
 const KILLS: u64 = 12;
@@ -117,7 +117,7 @@ fn kills_lose_nothing_that_was_said(store: &str) {
         run.arg(&pool)
             .args(["run", "9"])
             .env("FIRN_COLLECT", collects);
-        let said = said_until_killed(&mut run, random.u64(4_000..60_000));
+        let said = said_until_killed(&mut run, Kill::within(250, &mut random));
         let content = told(&program, NEVER, &pool, &["content"]);
         let found: u64 = content.split(' ').next().unwrap().parse().unwrap();
         assert!(

@@ -335,7 +335,7 @@ fn way_to_session(open: usize, most: usize) -> String {
     }
 }
 
-/// So many sessions, with their verb.
+/// `1 session is`, `2 sessions are`.
 fn sessions(open: usize) -> String {
     match open {
         1 => "1 session is".into(),

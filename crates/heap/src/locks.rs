@@ -457,7 +457,8 @@ impl LockSet {
     }
 }
 
-/// Waits for a lock on behalf of a lane's session, for so many pauses or without end. Returns whether it was taken.
+/// Takes a lock for the session of a lane. Waits `patience` pauses, or without a limit if that is `None`. Returns
+/// whether the lock was taken.
 ///
 /// Errors: [`Error::OwnLock`], at once.
 fn wait<M: Medium>(

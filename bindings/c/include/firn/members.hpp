@@ -16,8 +16,8 @@ namespace firn::detail
 /* Members of an aggregate that are counted at most. */
 inline constexpr std::size_t most_members = 64;
 
-/* So many members, each as `as` has it: by its name, or as the braces that stand for any member's default. An array is
- * one member, because nothing in its braces is counted. */
+/* FIRN_MEMBERS_n(FIRN_NAME) lists n names, FIRN_MEMBERS_n(FIRN_BRACES) n empty initializers. An array counts as one
+ * member, because its initializer is empty, too. */
 #define FIRN_NAME(member) member
 #define FIRN_BRACES(member) {}
 #define FIRN_MEMBERS_1(as) as(m1)
@@ -86,10 +86,10 @@ inline constexpr std::size_t most_members = 64;
 #define FIRN_MEMBERS_64(as) FIRN_MEMBERS_63(as), as(m64)
 #define FIRN_MEMBERS_65(as) FIRN_MEMBERS_64(as), as(m65)
 
-/* Whether an aggregate has at least so many members. */
+/* Whether an aggregate has at least N members. */
 template <class T, std::size_t N> inline constexpr bool has_members = false;
 
-/* The members of an aggregate that has so many, as references to them. */
+/* References to the members of an aggregate with N members. */
 template <std::size_t N> struct tied;
 
 #define FIRN_COUNTED(n)                                                                                                \

@@ -171,10 +171,11 @@ pub unsafe extern "C" fn firn_pmemobj_close(pool: Pop) {
         for slot in it.threads().iter() {
             slot.check_no_transaction()?;
         }
-        drop(it.collector().take());
+        // The collector's stops wait for operations: those of this thread and of others end before it.
         for slot in it.threads().drain(..) {
             slot.end();
         }
+        drop(it.collector().take());
         it.vacated.let_in(&it.heap);
         it.heap.clone().close()?;
         // SAFETY: no thread has an operation in it any more, and the header asks that no other call is under way.

@@ -85,7 +85,7 @@ struct Said {
 
 impl Said {
     /// What these words say; `None` if this opening of the pool has not written them. The check is read first and written last, and
-    /// covers the others: whoever finds it right has words that were written together.
+    /// covers the others, so a check that matches proves that all four were written together.
     #[inline]
     fn read(words: &impl Words, secret: u64) -> Option<Self> {
         let check = words.load(3);

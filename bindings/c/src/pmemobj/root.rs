@@ -31,7 +31,7 @@ impl Pobj {
         Ok(())
     }
 
-    /// The root object, if it is known to have so many bytes. It never moves while the pool is open.
+    /// The root object, if it is known and has at least `bytes` bytes. It never moves while the pool is open.
     fn known_root(&self, bytes: u64) -> Option<Oid> {
         let known = *self.root.lock().unwrap_or_else(PoisonError::into_inner);
         let (body, _) = known.filter(|&(_, len)| bytes <= len)?;

@@ -12,6 +12,7 @@
 #include <firn.hpp>
 
 #include "check.hpp"
+#include "often.hpp"
 
 static_assert(std::bidirectional_iterator<firn::map_view<int, int>::iterator>);
 static_assert(std::forward_iterator<firn::unordered_map_view<int, int>::iterator>);
@@ -303,18 +304,6 @@ void create(firn::session &session)
 		firn_digests(tx, "digests");
 		firn_numbers(tx, "numbers");
 	});
-}
-
-/* Everything moves, again and again. */
-firn_collecting often()
-{
-	firn_collecting how{};
-	how.trigger = 1.02;
-	how.target = 1.01;
-	how.pages = FIRN_SMALL_PAGES;
-	how.least_bytes = 1;
-	how.interval_us = 50;
-	return how;
 }
 
 /* Makes objects in a row and frees most, so that there is something to move. */

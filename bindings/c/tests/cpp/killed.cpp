@@ -10,6 +10,7 @@
 #include <firn.hpp>
 
 #include "check.hpp"
+#include "often.hpp"
 
 namespace
 {
@@ -42,16 +43,6 @@ void change(std::uint64_t change, Lines &lines, Counts &counts, Places &places)
 		counts.erase(word_of(change * 7));
 		places.erase(change * 3 % 31);
 	}
-}
-
-firn_collecting often()
-{
-	firn_collecting how{};
-	how.trigger = 1.02;
-	how.target = 1.01;
-	how.pages = FIRN_SMALL_PAGES;
-	how.least_bytes = 1;
-	return how;
 }
 
 void run(firn::pool &pool, firn::session &session)

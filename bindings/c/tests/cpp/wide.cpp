@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "check.hpp"
+#include "often.hpp"
 
 namespace
 {
@@ -183,16 +184,6 @@ void compare(const firn::reading &reading, const firn::obj<wide> &at, std::uint6
 	CHECK(std::ranges::equal(found.last_pair[0].grid[0], made.last_pair[0].grid[0]));
 	CHECK(found.numbers[4] == made.numbers[4] && std::ranges::equal(found.bytes, made.bytes));
 	CHECK(found.number == number);
-}
-
-firn_collecting often()
-{
-	firn_collecting how{};
-	how.trigger = 1.02;
-	how.target = 1.01;
-	how.pages = FIRN_SMALL_PAGES;
-	how.least_bytes = 1;
-	return how;
 }
 
 void run(firn::pool &pool, firn::session &session)

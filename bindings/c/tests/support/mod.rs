@@ -3,7 +3,8 @@
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -246,20 +247,49 @@ pub fn run_while<A: AsRef<OsStr>>(collects: &str, program: &Path, arguments: &[A
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The last number that a program printed before it was killed, `microseconds` after its start; 0 for none.
-pub fn said_until_killed(command: &mut Command, microseconds: u64) -> u64 {
+/// When a program is killed: counted in what it says, so that a slow machine kills it as far on as a fast one.
+#[derive(Clone, Copy)]
+pub struct Kill {
+    /// Lines that it has said by then.
+    lines: usize,
+    /// And so long after the last of them, somewhere in its next change.
+    then: Duration,
+}
+
+impl Kill {
+    /// After at most `most` lines. One in eight comes while the pool is being opened.
+    pub fn within(most: usize, random: &mut fastrand::Rng) -> Self {
+        let lines = match random.u8(..8) {
+            0 => 0,
+            _ => random.usize(1..=most),
+        };
+        let then = Duration::from_micros(random.u64(..4_000));
+        Self { lines, then }
+    }
+
+    /// Before the first line, at most so many milliseconds after the start.
+    pub fn before_a_line(milliseconds: u64, random: &mut fastrand::Rng) -> Self {
+        let then = Duration::from_micros(random.u64(..milliseconds * 1000));
+        Self { lines: 0, then }
+    }
+}
+
+/// Kills a program that says a number a line. Returns the last number that it said, zero if there was none.
+pub fn said_until_killed(command: &mut Command, kill: Kill) -> u64 {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("a program");
-    let output = child.stdout.take().expect("its output");
-    let said = std::thread::spawn(move || {
-        let lines = BufReader::new(output).lines().map_while(Result::ok);
-        lines.collect::<Vec<String>>()
-    });
-    std::thread::sleep(Duration::from_micros(microseconds));
+    let mut output = BufReader::new(child.stdout.take().expect("its output"));
+    let mut said = String::new();
+    for _ in 0..kill.lines {
+        let read = output.read_line(&mut said).expect("a line");
+        assert_ne!(read, 0, "it ended before it was killed");
+    }
+    std::thread::sleep(kill.then);
     child.kill().expect("a program that runs");
-    child.wait().expect("its end");
-    let mut said = said.join().expect("lines");
+    let status = child.wait().expect("its end");
+    assert_eq!(status.signal(), Some(libc::SIGKILL), "{status}");
+    output.read_to_string(&mut said).expect("lines");
     // The kill may have cut the last line.
-    said.pop();
-    said.last()
-        .map_or(0, |line| line.parse().expect("a number"))
+    let whole = said.rfind('\n').map_or("", |end| &said[..end]);
+    let last = whole.lines().next_back();
+    last.map_or(0, |line| line.parse().expect("a number"))
 }
